@@ -1,0 +1,49 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// The groups under which help lists the commands.
+const (
+	groupPublish = "publish"
+	groupInstall = "install"
+	groupTrust   = "trust"
+	groupOther   = "other"
+)
+
+// NewRootCmd returns a fresh command tree that reads and writes through app.
+func NewRootCmd(app *cli.App) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fleeting-plugin",
+		Short: "Package, publish, verify and install fleeting plugins",
+		Long: `Package, publish, verify and install plugins for GitLab Runner's fleeting
+through OCI registries.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
+5 network or registry.`,
+		DisableAutoGenTag: true,
+	}
+	app.AddFlags(root.PersistentFlags())
+	root.AddGroup(
+		&cobra.Group{ID: groupPublish, Title: "Publish a plugin:"},
+		&cobra.Group{ID: groupInstall, Title: "Install plugins:"},
+		&cobra.Group{ID: groupTrust, Title: "Check what there is:"},
+		&cobra.Group{ID: groupOther, Title: "Other:"},
+	)
+	root.SetHelpCommandGroupID(groupOther)
+	// One line per command, so that parts which are built apart do not collide.
+	for _, c := range []struct {
+		group string
+		cmd   *cobra.Command
+	}{
+		{groupOther, newCompletionCmd(app)},
+		{groupOther, newVersionCmd(app)},
+	} {
+		c.cmd.GroupID = c.group
+		root.AddCommand(c.cmd)
+	}
+	return root
+}

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// Set by the linker: -X main.version=1.2.3 -X main.revision=COMMIT.
+//
+//nolint:gochecknoglobals // the linker can set package variables only
+var version, revision string
+
+// newVersionCmd prints what was built, from what.
+func newVersionCmd(app *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version of this tool",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			v := cli.NewVersion(cmd.Root().Name(), version, revision)
+			return app.Print(v, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s %s\nrevision: %s\ngo: %s\nplatform: %s\n",
+					v.Name, v.Version, v.Revision, v.Go, v.Platform)
+				return err
+			})
+		},
+	}
+}

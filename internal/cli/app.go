@@ -1,0 +1,102 @@
+// Package cli is the frame of our command line tools: streams, output formats,
+// exit codes, hints, tables, progress and signals.
+//
+// It knows nothing of plugins, registries or signatures, and it holds no
+// command. A command parses flags, calls one library function, and gives the
+// result to [App.Print].
+package cli
+
+import (
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+)
+
+// App is what a command gets from the outside world. Libraries take the single
+// values out of it that they need; they never take an App.
+type App struct {
+	// In, Out and Err are the standard streams. Results go to Out, everything
+	// that is said to people while work goes on goes to Err.
+	In       io.Reader
+	Out, Err io.Writer
+	// LookupEnv reads one environment variable, as [os.LookupEnv] does.
+	LookupEnv func(name string) (value string, ok bool)
+	// Now is the clock.
+	Now func() time.Time
+	// Output is the format of results, from --output.
+	Output Format
+	// Quiet, from --quiet, leaves out everything but results and errors.
+	Quiet bool
+	// Verbose, from --verbose, makes Logger write debug records.
+	Verbose bool
+
+	level   slog.LevelVar
+	logger  *slog.Logger
+	mapping []errorMapping
+}
+
+// New makes an App from parts, for tests. Nil parts get harmless values: empty
+// input, discarded output, an empty environment and the wall clock.
+func New(in io.Reader, out, errw io.Writer, lookupEnv func(string) (string, bool)) *App {
+	if out == nil {
+		out = io.Discard
+	}
+	if errw == nil {
+		errw = io.Discard
+	}
+	if lookupEnv == nil {
+		lookupEnv = func(string) (string, bool) { return "", false }
+	}
+	if in == nil {
+		in = noInput{}
+	}
+	a := &App{In: in, Out: out, Err: errw, LookupEnv: lookupEnv, Now: time.Now, Output: Text}
+	a.level.Set(slog.LevelWarn)
+	a.logger = slog.New(slog.NewTextHandler(errw, &slog.HandlerOptions{Level: &a.level}))
+	return a
+}
+
+// FromOS makes an App from the process: its streams, environment and clock.
+func FromOS() *App { return New(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv) }
+
+// Env returns the value of an environment variable, or "" when it is not set.
+func (a *App) Env(name string) string {
+	value, _ := a.LookupEnv(name)
+	return value
+}
+
+// Logger writes records for operators to Err: warnings and errors, and with
+// --verbose everything. It may be taken before flags are parsed.
+func (a *App) Logger() *slog.Logger { return a.logger }
+
+// Interactive says whether people see Err on a terminal, so that progress and
+// questions make sense.
+func (a *App) Interactive() bool { return isTerminal(a.Err) }
+
+// AddFlags adds the flags that every command has.
+func (a *App) AddFlags(flags *pflag.FlagSet) {
+	flags.VarP(&a.Output, "output", "o", `format of the result: "text" or "json"`)
+	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "write nothing but the result and errors")
+	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "write debug records to standard error")
+}
+
+// applyFlags makes the values of parsed flags take effect.
+func (a *App) applyFlags() {
+	if a.Verbose {
+		a.level.Set(slog.LevelDebug)
+	}
+}
+
+// noInput is a stream at its end.
+type noInput struct{}
+
+func (noInput) Read([]byte) (int, error) { return 0, io.EOF }
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

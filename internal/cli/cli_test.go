@@ -1,0 +1,152 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+var (
+	errGone    = errors.New("gone")
+	errRefused = errors.New("refused")
+)
+
+// run executes a tree of one command, "tool work", that returns err.
+func run(t *testing.T, ctx context.Context, err error, args ...string) (code cli.Code, out, errOut string) {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	app := cli.New(nil, &stdout, &stderr, nil)
+	app.MapError(errGone, cli.NotFound, "look elsewhere")
+	app.MapError(errRefused, cli.Refused, "")
+	root := &cobra.Command{Use: "tool"}
+	app.AddFlags(root.PersistentFlags())
+	root.AddCommand(&cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error {
+		app.Statusf("working")
+		app.Logger().Debug("details")
+		if err != nil {
+			return err
+		}
+		return app.PrintTable([]string{"a"}, []string{"name"}, [][]string{{"a"}})
+	}})
+	group := &cobra.Command{Use: "group"}
+	group.AddCommand(&cobra.Command{Use: "one", Run: func(*cobra.Command, []string) {}})
+	root.AddCommand(group)
+	code = app.Run(ctx, root, args)
+	return code, stdout.String(), stderr.String()
+}
+
+func TestRunErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		err  error
+		args []string
+		code cli.Code
+		want string
+	}{
+		{"plain", errors.New("boom"), nil, cli.Failed, "error: boom\n"},
+		{"mapped", fmt.Errorf("reading x: %w", errGone), nil, cli.NotFound, "error: reading x: gone\nnext: look elsewhere\n"},
+		{"mapped without hint", errRefused, nil, cli.Refused, "error: refused\n"},
+		{"hint wins over mapping", cli.Hint(errGone, "ask"), nil, cli.NotFound, "error: gone\nnext: ask\n"},
+		{"outer hint wins", cli.Hint(cli.Hint(errGone, "in"), "out"), nil, cli.NotFound, "error: gone\nnext: out\n"},
+		{"code wins over mapping", cli.WithCode(errGone, cli.Network), nil, cli.Network, "error: gone\nnext: look elsewhere\n"},
+		{"code below a hint", cli.Hint(cli.WithCode(errors.New("x"), cli.Network), "wait"), nil, cli.Network, "error: x\nnext: wait\n"},
+		{"first mapping wins", errors.Join(errRefused, errGone), nil, cli.NotFound, "error: refused\ngone\nnext: look elsewhere\n"},
+		{"a code that is none", cli.WithCode(errors.New("x"), cli.Code(77)), nil, cli.Failed, "error: x\n"},
+		{"usage", cli.Usagef("no %s", "name"), nil, cli.Usage, "error: no name\nnext: see tool work --help\n"},
+		{"unknown command", nil, []string{"wrok"}, cli.Usage, "error: unknown command \"wrok\" for \"tool\"\nnext: did you mean work?\n"},
+		{"unknown sub-command", nil, []string{"group", "two"}, cli.Usage, "error: unknown command \"two\" for \"tool group\"\nnext: see tool group --help\n"},
+		{"unexpected argument", nil, []string{"work", "now"}, cli.Usage, "error: unknown command \"now\" for \"tool work\"\nnext: see tool work --help\n"},
+		{"unknown flag", nil, []string{"work", "--now"}, cli.Usage, "error: unknown flag: --now\nnext: see tool work --help\n"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			args := tt.args
+			if args == nil {
+				args = []string{"work", "--quiet"}
+			}
+			code, out, errOut := run(t, t.Context(), tt.err, args...)
+			if code != tt.code || out != "" {
+				t.Errorf("code = %d, want %d; out = %q, want none", code, tt.code, out)
+			}
+			if diff := cmp.Diff(tt.want, errOut); diff != "" {
+				t.Errorf("error output (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestRunInterrupted(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	code, _, errOut := run(t, ctx, context.Canceled, "work", "-q")
+	if code != cli.Failed || errOut != "error: interrupted: context canceled\n" {
+		t.Errorf("code = %d, error output = %q", code, errOut)
+	}
+}
+
+func TestErrorAsJSON(t *testing.T) {
+	t.Parallel()
+	_, _, errOut := run(t, t.Context(), errGone, "work", "-q", "-o", "json")
+	var got map[string]any
+	if err := json.Unmarshal([]byte(errOut), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{"error": "gone", "hint": "look elsewhere", "code": 4.0}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+func TestResultFormats(t *testing.T) {
+	t.Parallel()
+	code, out, errOut := run(t, t.Context(), nil, "work")
+	if code != cli.OK || out != "NAME\na\n" || errOut != "working\n" {
+		t.Errorf("text: code %d, out %q, err %q", code, out, errOut)
+	}
+	code, out, errOut = run(t, t.Context(), nil, "work", "--quiet", "--output=json")
+	if code != cli.OK || out != "[\n  \"a\"\n]\n" || errOut != "" {
+		t.Errorf("json: code %d, out %q, err %q", code, out, errOut)
+	}
+	if _, _, errOut = run(t, t.Context(), nil, "work", "-v"); !strings.Contains(errOut, "level=DEBUG msg=details") {
+		t.Errorf("verbose: err %q", errOut)
+	}
+}
+
+func TestNilErrorsStayNil(t *testing.T) {
+	t.Parallel()
+	if err := cli.Hint(nil, "x"); err != nil {
+		t.Errorf("Hint(nil) = %v", err)
+	}
+	if err := cli.WithCode(nil, cli.Refused); err != nil {
+		t.Errorf("WithCode(nil) = %v", err)
+	}
+}
+
+func TestProgressIsForTerminals(t *testing.T) {
+	t.Parallel()
+	var stderr bytes.Buffer
+	app := cli.New(nil, nil, &stderr, nil)
+	p := app.Progress("fetching", 3)
+	if n, err := io.Copy(p, strings.NewReader("abc")); n != 3 || err != nil {
+		t.Errorf("Copy = %d, %v", n, err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+	if stderr.Len() != 0 {
+		t.Errorf("wrote %q to what is no terminal", stderr.String())
+	}
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Code is the exit code of a command. Scripts rely on the numbers; they are
+// documented in docs/reference/exit-codes.md.
+type Code int
+
+// The exit codes.
+const (
+	// OK means that everything asked for was done.
+	OK Code = 0
+	// Failed means that something went wrong that no other code names.
+	Failed Code = 1
+	// Usage means that the command line or a configuration file is wrong.
+	Usage Code = 2
+	// Refused means that a policy does not allow what was asked for: not
+	// signed, signed by somebody else, altered.
+	Refused Code = 3
+	// NotFound means that a reference, a version, a platform or an installed
+	// plugin does not exist.
+	NotFound Code = 4
+	// Network means that a registry or another service could not be reached,
+	// or answered with an error.
+	Network Code = 5
+)
+
+// codedError gives an error an exit code.
+type codedError struct {
+	err  error
+	code Code
+}
+
+func (e *codedError) Error() string { return e.err.Error() }
+func (e *codedError) Unwrap() error { return e.err }
+func (e *codedError) ExitCode() int { return int(e.code) }
+
+// hintedError gives an error a sentence on what to try next.
+type hintedError struct {
+	err  error
+	hint string
+}
+
+func (e *hintedError) Error() string { return e.err.Error() }
+func (e *hintedError) Unwrap() error { return e.err }
+
+// errorMapping says how a library's error is shown.
+type errorMapping struct {
+	target error
+	code   Code
+	hint   string
+}
+
+// WithCode makes the command end with code when it returns err. A nil err stays
+// nil.
+func WithCode(err error, code Code) error {
+	if err == nil {
+		return nil
+	}
+	return &codedError{err: err, code: code}
+}
+
+// Usagef makes an error about how the command was called; the exit code is
+// [Usage].
+func Usagef(format string, args ...any) error {
+	return &codedError{err: fmt.Errorf(format, args...), code: Usage}
+}
+
+// Hint adds the next thing to try to err: one sentence in the imperative, or a
+// command. The outermost hint wins over those inside and over [App.MapError].
+// A nil err stays nil.
+func Hint(err error, next string) error {
+	if err == nil {
+		return nil
+	}
+	return &hintedError{err: err, hint: next}
+}
+
+// Hintf is [Hint] with a format.
+func Hintf(err error, format string, args ...any) error {
+	return Hint(err, fmt.Sprintf(format, args...))
+}
+
+// MapError says which exit code and hint go with a sentinel error of a library,
+// compared by [errors.Is]. An empty hint gives none. What was registered first
+// wins, so put the narrow errors before the wide ones. A command registers the
+// errors of the libraries it calls; doing so twice is harmless.
+func (a *App) MapError(target error, code Code, hint string) {
+	a.mapping = append(a.mapping, errorMapping{target: target, code: code, hint: hint})
+}
+
+// CodeOf returns the exit code for err: that of the outermost error with an
+// ExitCode method, else the one registered with [App.MapError], else [Failed].
+func (a *App) CodeOf(err error) Code {
+	if err == nil {
+		return OK
+	}
+	if c, ok := errors.AsType[interface {
+		error
+		ExitCode() int
+	}](err); ok {
+		if code := Code(c.ExitCode()); code > OK && code <= Network {
+			return code
+		}
+		return Failed
+	}
+	for _, m := range a.mapping {
+		if errors.Is(err, m.target) {
+			return m.code
+		}
+	}
+	return Failed
+}
+
+// HintOf returns the next thing to try after err, or "".
+func (a *App) HintOf(err error) string {
+	if h, ok := errors.AsType[*hintedError](err); ok {
+		return h.hint
+	}
+	for _, m := range a.mapping {
+		if errors.Is(err, m.target) {
+			return m.hint
+		}
+	}
+	return ""
+}

@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Format is how a command writes its result.
+type Format string
+
+// The formats.
+const (
+	// Text is for people. It may change between versions.
+	Text Format = "text"
+	// JSON is for programs: one value, indented. Fields are added, but not
+	// renamed or removed.
+	JSON Format = "json"
+)
+
+// String returns the name of the format.
+func (f *Format) String() string { return string(*f) }
+
+// Type is how help names the value.
+func (*Format) Type() string { return "text|json" }
+
+// Set parses the name of a format.
+func (f *Format) Set(name string) error {
+	switch Format(name) {
+	case Text, JSON:
+		*f = Format(name)
+		return nil
+	default:
+		return fmt.Errorf("unknown format %q: use %q or %q", name, Text, JSON)
+	}
+}
+
+// Print writes the result of a command to Out: value in JSON, or what text
+// writes.
+func (a *App) Print(value any, text func(w io.Writer) error) error {
+	if a.Output == JSON {
+		return writeJSON(a.Out, value)
+	}
+	return text(a.Out)
+}
+
+// PrintTable writes the result of a command to Out: value in JSON, or a table
+// of rows below header. A text result without rows is empty, so that scripts
+// can count lines.
+func (a *App) PrintTable(value any, header []string, rows [][]string) error {
+	return a.Print(value, func(w io.Writer) error {
+		if len(rows) == 0 {
+			return nil
+		}
+		return Table(w, header, rows)
+	})
+}
+
+// Statusf tells people what goes on, on Err; nothing with --quiet. The line end
+// is added.
+func (a *App) Statusf(format string, args ...any) {
+	if a.Quiet {
+		return
+	}
+	fmt.Fprintf(a.Err, format+"\n", args...)
+}
+
+// Table writes rows below an upper-case header, columns aligned.
+func Table(w io.Writer, header []string, rows [][]string) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(tw, strings.ToUpper(strings.Join(header, "\t")))
+	for _, row := range rows {
+		fmt.Fprintln(tw, strings.Join(row, "\t"))
+	}
+	return tw.Flush()
+}
+
+func writeJSON(w io.Writer, value any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	return enc.Encode(value)
+}

@@ -1,0 +1,123 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Main runs a command tree with the process's arguments, streams and signals,
+// and returns the exit code. The first interrupt or termination signal cancels
+// the context, so that the command can undo what is half done; the second ends
+// the process at once.
+func Main(build func(*App) *cobra.Command) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	app := FromOS()
+	return int(app.Run(ctx, build(app), os.Args[1:]))
+}
+
+// Run runs a command tree with args and returns the exit code. Errors have been
+// written to Err, with what to try next.
+func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code {
+	a.prepare(root)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return OK
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = fmt.Errorf("interrupted: %w", err)
+	}
+	a.report(cmd, err)
+	return a.CodeOf(err)
+}
+
+// prepare gives every command of the tree our streams, and our exit code for
+// wrong flags, wrong arguments and unknown commands.
+func (a *App) prepare(root *cobra.Command) {
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.SilenceErrors = true
+	root.SilenceUsage = true
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return WithCode(err, Usage) })
+	before := root.PersistentPreRunE
+	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		a.applyFlags()
+		if before != nil {
+			return before(cmd, args)
+		}
+		return nil
+	}
+	walk(root, prepareArgs)
+}
+
+func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
+	visit(cmd)
+	for _, child := range cmd.Commands() {
+		walk(child, visit)
+	}
+}
+
+// prepareArgs makes a group of commands show its help, refuse an unknown
+// command, and wraps the argument check of a command.
+func prepareArgs(cmd *cobra.Command) {
+	if !cmd.Runnable() {
+		cmd.Args = unknownCommand
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		return
+	}
+	check := cmd.Args
+	if check == nil {
+		check = cobra.NoArgs
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		return WithCode(check(cmd, args), Usage)
+	}
+}
+
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	err := Usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+	if cmd.SuggestionsMinimumDistance <= 0 {
+		cmd.SuggestionsMinimumDistance = 2
+	}
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return Hintf(err, "did you mean %s?", strings.Join(near, " or "))
+	}
+	return err
+}
+
+// errorReport is the JSON form of an error.
+type errorReport struct {
+	Error string `json:"error"`
+	Hint  string `json:"hint,omitempty"`
+	Code  Code   `json:"code"`
+}
+
+// report writes err to Err: for people, or with --output json for programs.
+func (a *App) report(cmd *cobra.Command, err error) {
+	code, hint := a.CodeOf(err), a.HintOf(err)
+	if hint == "" && code == Usage {
+		hint = fmt.Sprintf("see %s --help", cmd.CommandPath())
+	}
+	if a.Output == JSON {
+		_ = writeJSON(a.Err, errorReport{Error: err.Error(), Hint: hint, Code: code})
+		return
+	}
+	fmt.Fprintf(a.Err, "error: %v\n", err)
+	if hint != "" {
+		fmt.Fprintf(a.Err, "next: %s\n", hint)
+	}
+}
