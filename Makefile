@@ -1,0 +1,112 @@
+# Every target says what it does: `make help`. CI calls `make ci` and nothing else.
+SHELL       := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO        ?= go
+TOOL      := $(GO) tool -modfile=internal/tools/go.mod
+BUILD     := build
+VERSION   ?= $(shell v=$$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null) && echo "$${v\#v}" || echo 0.0.0-dev)
+REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# The commit's time, so that two builds of a commit are the same.
+export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+PLATFORMS ?=
+FUZZTIME  ?= 30s
+LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
+GOBUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+DIST      := $(GO) run ./internal/dist/cmd/dist
+# Runs a command and says how long it took.
+define timed
+	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
+endef
+# A part that other work still has to bring says so and fails.
+define needs
+	@test -e '$(1)' || { echo "make $@: $(1) is not built yet" >&2; exit 1; }
+endef
+
+.PHONY: build test lint fmt tidy fuzz bench cover demo dist repro contract interop e2e fixtures docs release-rehearsal ci clean help
+
+build: ## build the commands for this machine into build/bin
+	@mkdir -p $(BUILD)/bin
+	$(GOBUILD) -o $(BUILD)/bin/ ./cmd/...
+
+test: ## run every test that needs no installed service
+	$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m ./...
+
+lint: ## check style, import arrows and workflows
+	$(TOOL) golangci-lint run ./...
+	$(TOOL) actionlint
+	@$(GO) mod tidy -diff
+	@$(GO) -C internal/tools mod tidy -diff
+
+fmt: ## format the code
+	$(TOOL) golangci-lint fmt ./...
+
+tidy: ## tidy go.mod here and in internal/tools
+	$(GO) mod tidy
+	$(GO) -C internal/tools mod tidy
+
+fuzz: ## run each fuzz target for FUZZTIME (30s)
+	@$(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | while read -r pkg; do \
+		$(GO) test -list '^Fuzz' "$$pkg" | { grep '^Fuzz' || true; } | while read -r target; do \
+			echo "--- $$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" || exit 1; \
+		done || exit 1; \
+	done
+
+bench: ## run the benchmarks six times and summarise them
+	@mkdir -p $(BUILD)
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./... | tee $(BUILD)/bench.txt
+	$(TOOL) benchstat $(BUILD)/bench.txt
+
+cover: ## measure test coverage, into build/cover.html
+	@mkdir -p $(BUILD)
+	$(TOOL) gotestsum --format pkgname --format-hide-empty-pkg -- -timeout 20m -coverprofile=$(BUILD)/cover.out -coverpkg=./... ./...
+	$(GO) tool cover -html=$(BUILD)/cover.out -o $(BUILD)/cover.html
+	$(GO) tool cover -func=$(BUILD)/cover.out | tail -1
+
+demo: ## show the main job, from source to a running server and back to none
+	$(call needs,internal/demo)
+	@$(GO) run ./internal/demo/cmd/demo
+
+dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
+	$(DIST) build -o $(BUILD)/dist -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
+
+repro: ## build twice, in different folders with empty caches, and compare bit for bit
+	$(DIST) repro -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
+
+contract: ## compare the simulator with real OpenStack services (Debian packages)
+	$(call needs,internal/contract)
+	$(GO) test -count=1 -tags contract -timeout 30m ./internal/contract/...
+
+interop: ## compare with cosign and the runner's installer (builds them)
+	$(call needs,internal/interop)
+	$(GO) test -count=1 -tags interop -timeout 60m ./internal/interop/...
+
+e2e: ## run the artifact in real container software (Debian packages, root)
+	$(call needs,internal/e2e)
+	$(GO) test -count=1 -tags e2e -timeout 40m -v ./internal/e2e/...
+
+fixtures: ## write the recorded signatures used by tests anew
+	$(call needs,internal/trusttest/fixtures)
+	$(GO) generate ./internal/trusttest/...
+
+docs: ## write the generated reference pages
+	$(call needs,internal/docgen)
+	$(GO) run ./internal/docgen/cmd/docgen -o docs/reference
+
+release-rehearsal: ## take the steps of a release against services on loopback
+	$(call needs,internal/rehearsal)
+	$(GO) test -count=1 -tags rehearsal -timeout 60m -v ./internal/rehearsal/...
+
+ci: ## everything that CI checks
+	$(call timed,build,$(MAKE) --no-print-directory build)
+	$(call timed,test,$(MAKE) --no-print-directory test)
+	$(call timed,demo,$(MAKE) --no-print-directory demo)
+	$(call timed,lint,$(MAKE) --no-print-directory lint)
+
+clean: ## remove what was built
+	rm -rf $(BUILD)
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))

@@ -1,0 +1,102 @@
+// Package deptest holds the import arrows between our packages: which package
+// may know which. It reads them from the go command and checks them in its test.
+//
+// It checks imports, not calls, and says nothing of the standard library but
+// where a package promises to use nothing else.
+package deptest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// Module is the path of our module.
+const Module = "github.com/radome-io/fleeting-plugin-openstack"
+
+// Package is what the go command says of a package.
+type Package struct {
+	ImportPath string
+	// Standard is set for the standard library.
+	Standard bool
+	// Imports are those of the package itself, without its tests.
+	Imports []string
+}
+
+// Graph is every package that ours need, by import path.
+type Graph map[string]Package
+
+// Load asks the go command for the packages of the module in dir, and all that
+// they need.
+func Load(ctx context.Context, dir string) (Graph, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Standard,Imports", "./...")
+	cmd.Dir = dir
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	graph := make(Graph)
+	dec := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p Package
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return graph, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		graph[p.ImportPath] = p
+	}
+}
+
+// Own lists our packages, sorted.
+func (g Graph) Own() []string {
+	var own []string
+	for path := range g {
+		if Under(path, Module) {
+			own = append(own, path)
+		}
+	}
+	slices.Sort(own)
+	return own
+}
+
+// Why returns the way by which from comes to need a package below target: from
+// first, the package last. It returns nil when from needs none.
+func (g Graph) Why(from, target string) []string {
+	type step struct {
+		path string
+		via  *step
+	}
+	seen := map[string]bool{from: true}
+	for queue := []*step{{path: from}}; len(queue) > 0; queue = queue[1:] {
+		at := queue[0]
+		for _, next := range g[at.path].Imports {
+			if seen[next] {
+				continue
+			}
+			seen[next] = true
+			s := &step{path: next, via: at}
+			if !Under(next, target) {
+				queue = append(queue, s)
+				continue
+			}
+			var way []string
+			for ; s != nil; s = s.via {
+				way = append(way, s.path)
+			}
+			slices.Reverse(way)
+			return way
+		}
+	}
+	return nil
+}
+
+// Under says whether path is root or a package below it.
+func Under(path, root string) bool {
+	return path == root || strings.HasPrefix(path, root+"/")
+}

@@ -1,0 +1,189 @@
+package deptest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A never rule: packages below From do not need, even through others, any
+// package below Needs.
+type never struct {
+	from, needs []string
+	why         string
+}
+
+// An only rule: of our packages, only those below Importers import a package
+// below Import themselves.
+type only struct {
+	imports, importers []string
+	why                string
+}
+
+// A closed rule: a package imports the standard library and what is listed.
+type closed struct {
+	pkg     string
+	allowed []string
+	why     string
+}
+
+// Modules of others that the rules name.
+const (
+	oras        = "oras.land"
+	sigstore    = "github.com/sigstore"
+	ggcr        = "github.com/google/go-containerregistry"
+	gophercloud = "github.com/gophercloud"
+	fleeting    = "gitlab.com/gitlab-org/fleeting"
+)
+
+func neverRules() []never {
+	return []never{
+		{
+			[]string{"plugin", "cmd/fleeting-plugin-openstack"},
+			[]string{oras, sigstore, ggcr, own("packager"), own("installer"), own("sbom"), own("internal/ociregistry")},
+			"the plugin runs beside jobs' credentials: no registry and no signing code in it",
+		},
+		{
+			[]string{"installer", "cmd/fleeting-plugin"},
+			[]string{gophercloud, own("plugin"), fleeting},
+			"the installer serves every plugin, and is not one",
+		},
+		{
+			[]string{"installer"},
+			[]string{own("packager")},
+			"installing does not need publishing",
+		},
+		{
+			[]string{"packager", "sbom"},
+			[]string{gophercloud, own("plugin"), own("installer"), fleeting},
+			"publishing does not need installing, nor this plugin",
+		},
+		{
+			[]string{"internal/openstacksim"},
+			[]string{gophercloud, own("plugin"), fleeting},
+			"the simulator is written from the services' answers, not from our client",
+		},
+		{
+			[]string{"installer/internal/trust", "internal/artifact"},
+			[]string{own("internal/ociregistry"), oras},
+			"what judges bytes does not fetch them",
+		},
+		{
+			[]string{"internal/cli"},
+			[]string{own("packager"), own("installer"), own("plugin"), sigstore, gophercloud},
+			"the frame knows no command",
+		},
+	}
+}
+
+func onlyRules() []only {
+	return []only{
+		{
+			[]string{oras},
+			[]string{"internal/ociregistry"},
+			"one place for registry authentication, retries and limits",
+		},
+		{
+			[]string{sigstore},
+			[]string{"installer/internal/trust", "packager/internal/signer", "internal/trusttest"},
+			"one place that verifies and one that signs",
+		},
+		{
+			[]string{gophercloud},
+			[]string{"plugin/internal/cloud"},
+			"one place that turns OpenStack's errors into ours",
+		},
+		{
+			[]string{own("internal/registrytest"), own("internal/trusttest"), own("internal/plugintest")},
+			[]string{"internal/registrytest", "internal/trusttest", "internal/plugintest"},
+			"test doubles are for tests",
+		},
+		{
+			[]string{own("internal/openstacksim")},
+			[]string{"internal/openstacksim", "cmd/openstack-simulator", "internal/contract"},
+			"the simulator is for tests and its own command",
+		},
+		{
+			[]string{own("internal/cli")},
+			[]string{"cmd", "internal/docgen"},
+			"libraries do not print, exit or read the environment",
+		},
+	}
+}
+
+func closedRules() []closed {
+	return []closed{
+		{"plugin/internal/fleet", nil, "group logic is tested without a cloud"},
+		{"plugin/internal/backoff", nil, "a leaf"},
+		{"installer/version", []string{"github.com/Masterminds/semver/v3"}, "a leaf"},
+		{
+			"internal/artifact",
+			[]string{"github.com/opencontainers/image-spec", "github.com/opencontainers/go-digest", "github.com/Masterminds/semver/v3", own("installer/version")},
+			"the format is bytes in and bytes out",
+		},
+	}
+}
+
+func own(pkg string) string { return Module + "/" + pkg }
+
+// Violations returns a sentence for each arrow that points the wrong way.
+func (g Graph) Violations() []string {
+	var found []string
+	for _, rule := range neverRules() {
+		found = append(found, g.checkNever(rule)...)
+	}
+	for _, rule := range onlyRules() {
+		found = append(found, g.checkOnly(rule)...)
+	}
+	for _, rule := range closedRules() {
+		found = append(found, g.checkClosed(rule)...)
+	}
+	return found
+}
+
+func (g Graph) checkNever(rule never) []string {
+	var found []string
+	for _, pkg := range g.Own() {
+		if !slices.ContainsFunc(rule.from, func(from string) bool { return Under(pkg, own(from)) }) {
+			continue
+		}
+		for _, target := range rule.needs {
+			if way := g.Why(pkg, target); way != nil {
+				found = append(found, fmt.Sprintf("%s: %s", strings.Join(way, " imports "), rule.why))
+			}
+		}
+	}
+	return found
+}
+
+func (g Graph) checkOnly(rule only) []string {
+	var found []string
+	for _, pkg := range g.Own() {
+		if slices.ContainsFunc(rule.importers, func(may string) bool { return Under(pkg, own(may)) }) {
+			continue
+		}
+		for _, imported := range g[pkg].Imports {
+			if slices.ContainsFunc(rule.imports, func(target string) bool { return Under(imported, target) }) {
+				found = append(found, fmt.Sprintf("%s imports %s: %s", pkg, imported, rule.why))
+			}
+		}
+	}
+	return found
+}
+
+func (g Graph) checkClosed(rule closed) []string {
+	var found []string
+	for _, pkg := range g.Own() {
+		if !Under(pkg, own(rule.pkg)) {
+			continue
+		}
+		for _, imported := range g[pkg].Imports {
+			allowed := g[imported].Standard || Under(imported, own(rule.pkg)) ||
+				slices.ContainsFunc(rule.allowed, func(target string) bool { return Under(imported, target) })
+			if !allowed {
+				found = append(found, fmt.Sprintf("%s imports %s: %s", pkg, imported, rule.why))
+			}
+		}
+	}
+	return found
+}

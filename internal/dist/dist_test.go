@@ -1,0 +1,165 @@
+package dist
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// module writes a module with our two commands, tracked by git. The commands
+// import nothing, so that building them is cheap.
+func module(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name, content string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const source = "package main\n\nvar version, revision string\n\nfunc main() { println(version, revision) }\n"
+	write("go.mod", "module example.test/m\n\ngo 1.26.0\n")
+	write("cmd/"+pluginName+"/main.go", source)
+	write("cmd/"+toolName+"/main.go", source)
+	for _, args := range [][]string{{"init", "-q"}, {"add", "."}} {
+		cmd := exec.CommandContext(t.Context(), "git", args...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	return dir
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	out := t.TempDir()
+	files, err := Build(t.Context(), Options{
+		Source: module(t), Out: out, Version: "1.2.3", Revision: "abc",
+		Platforms: []Platform{{OS: "linux", Arch: "amd64"}, {OS: "windows", Arch: "arm64"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	paths := make([]string, 0, len(files))
+	for _, f := range files {
+		paths = append(paths, f.Path)
+	}
+	want := []string{
+		"bin/SHA256SUMS",
+		"bin/fleeting-plugin-linux-amd64",
+		"bin/fleeting-plugin-openstack-linux-amd64",
+		"bin/fleeting-plugin-openstack-windows-arm64.exe",
+		"bin/fleeting-plugin-windows-arm64.exe",
+		"plugin/linux/amd64/plugin",
+		"plugin/windows/arm64/plugin.exe",
+	}
+	if diff := cmp.Diff(want, paths); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+	sums, err := os.ReadFile(filepath.Join(out, "bin", "SHA256SUMS"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := strings.Count(string(sums), "\n"); got != 4 {
+		t.Errorf("SHA256SUMS has %d lines, want 4:\n%s", got, sums)
+	}
+}
+
+func TestBuildError(t *testing.T) {
+	t.Parallel()
+	_, err := Build(t.Context(), Options{
+		Source: module(t), Out: t.TempDir(), Version: "1.2.3",
+		Platforms: []Platform{{OS: "linux", Arch: "vax"}},
+	})
+	if err == nil || !strings.Contains(err.Error(), "building for linux/vax") {
+		t.Errorf("error = %v, want one that names linux/vax", err)
+	}
+}
+
+func TestReproTellsAChangedLineApart(t *testing.T) {
+	t.Parallel()
+	opts := Options{
+		Source: module(t), Version: "1.2.3", PluginOnly: true,
+		Platforms: []Platform{{OS: "linux", Arch: "amd64"}},
+	}
+	before, differ, err := Repro(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(differ) > 0 || len(before) == 0 {
+		t.Fatalf("two builds of %d files differ in %v", len(before), differ)
+	}
+
+	main := filepath.Join(opts.Source, "cmd", pluginName, "main.go")
+	const changed = "package main\n\nvar version, revision string\n\nfunc main() { println(revision, version) }\n"
+	if err := os.WriteFile(main, []byte(changed), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	opts.Out = t.TempDir()
+	after, err := Build(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"bin/SHA256SUMS", "bin/fleeting-plugin-openstack-linux-amd64", "plugin/linux/amd64/plugin"}
+	if diff := cmp.Diff(want, Diff(before, after)); diff != "" {
+		t.Errorf("files that differ (-want +got):\n%s", diff)
+	}
+}
+
+func TestDiff(t *testing.T) {
+	t.Parallel()
+	a := []File{{"a", "1"}, {"b", "1"}, {"c", "1"}}
+	b := []File{{"a", "1"}, {"b", "2"}, {"d", "1"}}
+	if diff := cmp.Diff([]string{"b", "c", "d"}, Diff(a, b)); diff != "" {
+		t.Errorf("Diff (-want +got):\n%s", diff)
+	}
+	if got := Diff(a, a); got != nil {
+		t.Errorf("Diff of the same = %v", got)
+	}
+}
+
+func TestParsePlatforms(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		in   string
+		want []Platform
+		err  string
+	}{
+		{"", DefaultPlatforms(), ""},
+		{"linux/amd64, linux/arm/v6", []Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm", Variant: "v6"}}, ""},
+		{"linux", nil, "not os/arch"},
+		{"linux/", nil, "not os/arch"},
+		{"a/b/c/d", nil, "not os/arch"},
+		{"linux/arm", nil, "goes with arm"},
+		{"linux/arm/v8", nil, "goes with arm"},
+		{"linux/amd64/v7", nil, "goes with arm"},
+		{"linux/amd64/v3", nil, "goes with arm"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.in, func(t *testing.T) {
+			t.Parallel()
+			got, err := ParsePlatforms(tt.in)
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("error = %v, want %q", err, tt.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("platforms (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
