@@ -1,0 +1,16 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrInvalid says that bytes or a name are not what the format allows.
+var ErrInvalid = errors.New("invalid artifact")
+
+// ErrPlatform says that a platform is malformed or cannot be published.
+var ErrPlatform = errors.New("invalid platform")
+
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,75 @@
+package artifact
+
+import ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+// Media types of manifests, layers and of the documents that hang off an
+// artifact as referrers.
+const (
+	// MediaTypeDockerManifestList is Docker's form of an index, which foreign
+	// publishers still write.
+	MediaTypeDockerManifestList = "application/vnd.docker.distribution.manifest.list.v2+json"
+	// MediaTypeDockerManifest is Docker's form of an image manifest.
+	MediaTypeDockerManifest = "application/vnd.docker.distribution.manifest.v2+json"
+	// MediaTypeDockerConfig is Docker's form of an image config.
+	MediaTypeDockerConfig = "application/vnd.docker.container.image.v1+json"
+	// MediaTypeDockerLayer is Docker's form of a gzip layer; the runner
+	// project's own releaser writes it inside OCI manifests.
+	MediaTypeDockerLayer = "application/vnd.docker.image.rootfs.diff.tar.gzip"
+
+	// MediaTypeBundle is a sigstore bundle, the layer of a signature or
+	// attestation stored as a referrer.
+	MediaTypeBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
+	// MediaTypeSimpleSigning is the payload of a signature under a
+	// "sha256-….sig" tag.
+	MediaTypeSimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
+	// MediaTypeDSSE is the envelope of an attestation under a "sha256-….att"
+	// tag.
+	MediaTypeDSSE = "application/vnd.dsse.envelope.v1+json"
+
+	// MediaTypeSPDX is an SPDX 2.3 document in JSON.
+	MediaTypeSPDX = "application/spdx+json"
+	// MediaTypeCycloneDX is a CycloneDX 1.6 document in JSON.
+	MediaTypeCycloneDX = "application/vnd.cyclonedx+json"
+)
+
+// IsIndex reports whether a media type names an index, OCI's or Docker's.
+func IsIndex(mediaType string) bool {
+	return mediaType == ocispec.MediaTypeImageIndex || mediaType == MediaTypeDockerManifestList
+}
+
+// IsManifest reports whether a media type names an image manifest, OCI's or
+// Docker's.
+func IsManifest(mediaType string) bool {
+	return mediaType == ocispec.MediaTypeImageManifest || mediaType == MediaTypeDockerManifest
+}
+
+// IsConfig reports whether a media type names an image config, OCI's or
+// Docker's.
+func IsConfig(mediaType string) bool {
+	return mediaType == ocispec.MediaTypeImageConfig || mediaType == MediaTypeDockerConfig
+}
+
+// Compression is how the tar stream of a layer is wrapped.
+type Compression string
+
+// The compressions of the OCI image specification's layer media types.
+const (
+	Uncompressed Compression = "none"
+	Gzip         Compression = "gzip"
+	Zstd         Compression = "zstd"
+)
+
+// LayerCompression returns the compression that a layer's media type names,
+// and false for a media type that is no tar layer.
+func LayerCompression(mediaType string) (Compression, bool) {
+	switch mediaType {
+	case ocispec.MediaTypeImageLayer, "application/vnd.docker.image.rootfs.diff.tar":
+		return Uncompressed, true
+	case ocispec.MediaTypeImageLayerGzip, MediaTypeDockerLayer:
+		return Gzip, true
+	case ocispec.MediaTypeImageLayerZstd, "application/vnd.docker.image.rootfs.diff.tar.zstd":
+		return Zstd, true
+	default:
+		return "", false
+	}
+}

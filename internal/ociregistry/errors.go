@@ -1,0 +1,127 @@
+package ociregistry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	"oras.land/oras-go/v2/errdef"
+	"oras.land/oras-go/v2/registry/remote/auth"
+	"oras.land/oras-go/v2/registry/remote/errcode"
+)
+
+// The kinds of failure, for errors.Is. An error of a cancelled context has no
+// kind: it is the context's own.
+var (
+	// ErrNotFound: the registry says that there is no such thing.
+	ErrNotFound = errors.New("not found")
+	// ErrUnauthorized: no or wrong credentials.
+	ErrUnauthorized = errors.New("unauthorized")
+	// ErrForbidden: the credentials do not allow it.
+	ErrForbidden = errors.New("forbidden")
+	// ErrRateLimited: the registry still answered 429 after the retries.
+	ErrRateLimited = errors.New("rate limited")
+	// ErrUnavailable: the registry could not be reached, broke off or answered
+	// 5xx, after the retries.
+	ErrUnavailable = errors.New("registry unavailable")
+	// ErrUnsupported: the registry does not offer the call.
+	ErrUnsupported = errors.New("unsupported by the registry")
+	// ErrDigestMismatch: bytes differ from their descriptor.
+	ErrDigestMismatch = errors.New("digest mismatch")
+	// ErrTooLarge: something is over the limit that the caller set.
+	ErrTooLarge = errors.New("too large")
+	// ErrInvalid: a malformed name, reference or answer.
+	ErrInvalid = errors.New("invalid")
+)
+
+// Error says what was tried, where, and why it failed.
+type Error struct {
+	// Op is what was tried, such as "fetch" or "push".
+	Op string
+	// Ref is the repository or folder, with the tag or digest.
+	Ref string
+	// Kind is one of the package's sentinels, or nil.
+	Kind error
+	// Err is the cause.
+	Err error
+}
+
+// Error returns the operation, the reference and the cause.
+func (e *Error) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Ref, e.Err) }
+
+// Unwrap returns the kind and the cause.
+func (e *Error) Unwrap() []error {
+	if e.Kind == nil {
+		return []error{e.Err}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// wrap names the operation and sorts the cause into a kind.
+func wrap(op, ref string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var already *Error
+	if errors.As(err, &already) {
+		return err
+	}
+	return &Error{Op: op, Ref: ref, Kind: kindOf(err), Err: err}
+}
+
+func kindOf(err error) error {
+	for _, kind := range []error{
+		ErrNotFound, ErrUnauthorized, ErrForbidden, ErrRateLimited, ErrUnavailable,
+		ErrUnsupported, ErrDigestMismatch, ErrTooLarge, ErrInvalid,
+	} {
+		if errors.Is(err, kind) {
+			return kind
+		}
+	}
+	var resp *errcode.ErrorResponse
+	var netErr net.Error
+	var urlErr *url.Error
+	switch {
+	case errors.As(err, &resp):
+		return kindOfStatus(resp.StatusCode)
+	case errors.Is(err, errdef.ErrNotFound):
+		return ErrNotFound
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return ErrUnauthorized
+	case errors.Is(err, errdef.ErrUnsupported):
+		return ErrUnsupported
+	case errors.Is(err, errdef.ErrSizeExceedsLimit), errors.Is(err, errdef.ErrTooManyPages):
+		return ErrTooLarge
+	case errors.Is(err, errdef.ErrInvalidDigest), errors.Is(err, errdef.ErrInvalidReference),
+		errors.Is(err, errdef.ErrMissingReference), errors.Is(err, errdef.ErrInvalidMediaType):
+		return ErrInvalid
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return nil
+	case errors.As(err, &netErr), errors.As(err, &urlErr), brokeOff(err):
+		return ErrUnavailable
+	default:
+		return nil
+	}
+}
+
+func kindOfStatus(code int) error {
+	switch {
+	case code == http.StatusNotFound:
+		return ErrNotFound
+	case code == http.StatusUnauthorized:
+		return ErrUnauthorized
+	case code == http.StatusForbidden:
+		return ErrForbidden
+	case code == http.StatusTooManyRequests:
+		return ErrRateLimited
+	case code == http.StatusMethodNotAllowed, code == http.StatusNotImplemented:
+		return ErrUnsupported
+	case code == http.StatusRequestTimeout, code >= http.StatusInternalServerError:
+		return ErrUnavailable
+	default:
+		return ErrInvalid
+	}
+}

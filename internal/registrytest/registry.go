@@ -1,0 +1,149 @@
+// Package registrytest runs real registries on loopback for tests: the
+// distribution project's registry, which has no referrers API, and
+// go-containerregistry's, which has one. A gate in front of each counts
+// requests and can break them.
+//
+// It is for tests only.
+package registrytest
+
+import (
+	"context"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/distribution/distribution/v3/configuration"
+	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd" // for WithPassword
+	"github.com/distribution/distribution/v3/registry/handlers"
+	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the storage of New
+	ggcr "github.com/google/go-containerregistry/pkg/registry"
+	"github.com/opencontainers/go-digest"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/crypto/bcrypt"
+)
+
+// Registry is a running registry.
+type Registry struct {
+	// Host is "127.0.0.1:port", or what Listen was given.
+	Host string
+	// Gate sees every request first.
+	Gate *Gate
+	root string
+}
+
+type options struct {
+	addr           string
+	user, password string
+}
+
+// Option changes how a registry is started.
+type Option func(*options)
+
+// Listen binds another address than 127.0.0.1 with a free port. The runner's
+// own installer takes no ports, so its tests listen on port 80 of 127.0.0.N.
+func Listen(addr string) Option { return func(o *options) { o.addr = addr } }
+
+// WithPassword asks for basic authentication (New only).
+func WithPassword(user, password string) Option {
+	return func(o *options) { o.user, o.password = user, password }
+}
+
+// New starts the distribution project's registry with its storage in a
+// temporary folder. It has no referrers API.
+func New(t testing.TB, opts ...Option) *Registry {
+	t.Helper()
+	quietLogs()
+	o := collect(opts)
+	root := t.TempDir()
+	cfg := &configuration.Configuration{Storage: configuration.Storage{
+		"filesystem": {"rootdirectory": root},
+		"delete":     {"enabled": true},
+		"maintenance": {"uploadpurging": map[any]any{
+			"enabled": false, "age": "1h", "interval": "1h", "dryrun": false,
+		}},
+	}}
+	cfg.HTTP.Secret = "registrytest"
+	cfg.Catalog.MaxEntries = 1000
+	cfg.Tags.MaxTags = 1000
+	if o.user != "" {
+		cfg.Auth = configuration.Auth{"htpasswd": {
+			"realm": "registrytest", "path": writePasswordFile(t, o.user, o.password),
+		}}
+	}
+	app := handlers.NewApp(context.Background(), cfg)
+	t.Cleanup(func() { _ = app.Shutdown() })
+	r := serve(t, app, o)
+	r.root = root
+	return r
+}
+
+// NewReferrers starts go-containerregistry's registry, in memory, with the
+// referrers API.
+func NewReferrers(t testing.TB, opts ...Option) *Registry {
+	t.Helper()
+	return serve(t, ggcr.New(
+		ggcr.WithReferrersSupport(true),
+		ggcr.Logger(log.New(io.Discard, "", 0)),
+	), collect(opts))
+}
+
+func collect(opts []Option) options {
+	o := options{addr: "127.0.0.1:0"}
+	for _, f := range opts {
+		f(&o)
+	}
+	return o
+}
+
+func serve(t testing.TB, h http.Handler, o options) *Registry {
+	t.Helper()
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", o.addr)
+	if err != nil {
+		t.Fatalf("listening for a registry: %v", err)
+	}
+	gate := &Gate{next: h}
+	srv := &http.Server{Handler: gate, ErrorLog: log.New(io.Discard, "", 0)} //nolint:gosec // a test's own server
+	go func() { _ = srv.Serve(l) }()
+	t.Cleanup(func() { _ = srv.Close() })
+	host := l.Addr().String()
+	if h, port, err := net.SplitHostPort(host); err == nil && port == "80" {
+		host = h
+	}
+	return &Registry{Host: host, Gate: gate}
+}
+
+// RewriteBlob changes the stored bytes of a blob behind the registry's back
+// (New only).
+func (r *Registry) RewriteBlob(t testing.TB, d digest.Digest, change func([]byte) []byte) {
+	t.Helper()
+	path := filepath.Join(r.root, "docker/registry/v2/blobs", d.Algorithm().String(), d.Encoded()[:2], d.Encoded(), "data")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("reading a stored blob: %v", err)
+	}
+	if err := os.WriteFile(path, change(b), 0o600); err != nil {
+		t.Fatalf("rewriting a stored blob: %v", err)
+	}
+}
+
+func writePasswordFile(t testing.TB, user, password string) string {
+	t.Helper()
+	hash, err := bcrypt.GenerateFromPassword([]byte(password), bcrypt.MinCost)
+	if err != nil {
+		t.Fatalf("hashing a password: %v", err)
+	}
+	path := filepath.Join(t.TempDir(), "htpasswd")
+	if err := os.WriteFile(path, []byte(user+":"+string(hash)+"\n"), 0o600); err != nil {
+		t.Fatalf("writing a password file: %v", err)
+	}
+	return path
+}
+
+// quietLogs silences the registry, which logs every request through logrus'
+// only global logger.
+var quietLogs = sync.OnceFunc(func() { logrus.SetOutput(io.Discard) }) //nolint:gochecknoglobals // logrus has one
