@@ -5,6 +5,7 @@ SHELL       := /bin/bash
 
 GO        ?= go
 TOOL      := $(GO) tool -modfile=internal/tools/go.mod
+ACTIONLINT := $(GO) tool -modfile=internal/tools/actionlint/go.mod actionlint
 BUILD     := build
 VERSION   ?= $(shell v=$$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null) && echo "$${v\#v}" || echo 0.0.0-dev)
 REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -35,16 +36,18 @@ test: ## run every test that needs no installed service
 
 lint: ## check style, import arrows and workflows
 	$(TOOL) golangci-lint run ./...
-	$(TOOL) actionlint
+	$(ACTIONLINT)
 	@$(GO) mod tidy -diff
 	@$(GO) -C internal/tools mod tidy -diff
+	@$(GO) -C internal/tools/actionlint mod tidy -diff
 
 fmt: ## format the code
 	$(TOOL) golangci-lint fmt ./...
 
-tidy: ## tidy go.mod here and in internal/tools
+tidy: ## tidy the go.mod files
 	$(GO) mod tidy
 	$(GO) -C internal/tools mod tidy
+	$(GO) -C internal/tools/actionlint mod tidy
 
 fuzz: ## run each fuzz target for FUZZTIME (30s)
 	@$(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | while read -r pkg; do \
