@@ -64,7 +64,7 @@ func TestRunErrors(t *testing.T) {
 		{"first mapping wins", errors.Join(errRefused, errGone), nil, cli.NotFound, "error: refused\ngone\nnext: look elsewhere\n"},
 		{"a code that is none", cli.WithCode(errors.New("x"), cli.Code(77)), nil, cli.Failed, "error: x\n"},
 		{"usage", cli.Usagef("no %s", "name"), nil, cli.Usage, "error: no name\nnext: see tool work --help\n"},
-		{"unknown command", nil, []string{"wrok"}, cli.Usage, "error: unknown command \"wrok\" for \"tool\"\nnext: did you mean work?\n"},
+		{"unknown command", nil, []string{"wor"}, cli.Usage, "error: unknown command \"wor\" for \"tool\"\nnext: did you mean work?\n"},
 		{"unknown sub-command", nil, []string{"group", "two"}, cli.Usage, "error: unknown command \"two\" for \"tool group\"\nnext: see tool group --help\n"},
 		{"unexpected argument", nil, []string{"work", "now"}, cli.Usage, "error: unknown command \"now\" for \"tool work\"\nnext: see tool work --help\n"},
 		{"unknown flag", nil, []string{"work", "--now"}, cli.Usage, "error: unknown flag: --now\nnext: see tool work --help\n"},
