@@ -1,8 +1,7 @@
 // Package cli is the frame of our command line tools: streams, output formats,
-// exit codes, hints, tables, progress and signals.
+// exit codes, hints, tables, progress, signals and the flags for registries.
 //
-// It knows nothing of plugins, registries or signatures, and it holds no
-// command. A command parses flags, calls one library function, and gives the
+// It knows nothing of plugins or signatures, and it holds no command. A command parses flags, calls one library function, and gives the
 // result to [App.Print].
 package cli
 
@@ -34,9 +33,10 @@ type App struct {
 	// Verbose, from --verbose, makes Logger write debug records.
 	Verbose bool
 
-	level   slog.LevelVar
-	logger  *slog.Logger
-	mapping []errorMapping
+	level    slog.LevelVar
+	logger   *slog.Logger
+	mapping  []errorMapping
+	fallback []errorMapping // looked at after mapping
 }
 
 // New makes an App from parts, for tests. Nil parts get harmless values: empty

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Code is the exit code of a command. Scripts rely on the numbers; they are
@@ -107,10 +108,8 @@ func (a *App) CodeOf(err error) Code {
 		}
 		return Failed
 	}
-	for _, m := range a.mapping {
-		if errors.Is(err, m.target) {
-			return m.code
-		}
+	if m, ok := a.mapped(err); ok {
+		return m.code
 	}
 	return Failed
 }
@@ -120,10 +119,16 @@ func (a *App) HintOf(err error) string {
 	if h, ok := errors.AsType[*hintedError](err); ok {
 		return h.hint
 	}
-	for _, m := range a.mapping {
+	m, _ := a.mapped(err)
+	return m.hint
+}
+
+// mapped finds how err is shown.
+func (a *App) mapped(err error) (errorMapping, bool) {
+	for _, m := range slices.Concat(a.mapping, a.fallback) {
 		if errors.Is(err, m.target) {
-			return m.hint
+			return m, true
 		}
 	}
-	return ""
+	return errorMapping{}, false
 }

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// RegistryFlags are the flags of a command that speaks to registries: trust in
+// their certificates, and where credentials are.
+type RegistryFlags struct {
+	app        *App
+	configFile string
+	caFile     string
+	clientCert string
+	clientKey  string
+	plainHTTP  []string
+}
+
+// RegistryFlags adds the flags to a command, and says which exit codes and
+// hints go with a registry's errors. What a command registers itself with
+// [App.MapError] comes before that.
+func (a *App) RegistryFlags(flags *pflag.FlagSet) *RegistryFlags {
+	r := &RegistryFlags{app: a}
+	flags.StringVar(&r.configFile, "registry-config", "",
+		"file with registry credentials (default: where docker and podman keep them)")
+	flags.StringVar(&r.caFile, "ca-file", "", "PEM file with the certificate authorities of registries")
+	flags.StringVar(&r.clientCert, "client-cert", "", "PEM file with the client certificate for registries")
+	flags.StringVar(&r.clientKey, "client-key", "", "PEM file with the key of --client-cert")
+	flags.StringArrayVar(&r.plainHTTP, "insecure-plain-http", nil,
+		"registry `host[:port]` to speak to without TLS; loopback addresses always are (repeatable)")
+	a.mapRegistryErrors()
+	return r
+}
+
+// Client returns a client as the flags and the environment say. Call it when
+// flags have been parsed.
+func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client, error) {
+	store, err := r.Credentials(false)
+	if err != nil {
+		return nil, err
+	}
+	if (r.clientCert == "") != (r.clientKey == "") {
+		return nil, Usagef("--client-cert and --client-key go together")
+	}
+	opts := []ociregistry.Option{
+		ociregistry.WithCredentials(store.Get),
+		ociregistry.WithLogger(r.app.Logger()),
+		ociregistry.WithPlainHTTP(r.plainHTTP...),
+	}
+	if r.caFile != "" || r.clientCert != "" {
+		opts = append(opts, ociregistry.WithHostTLS("", ociregistry.HostTLS{
+			CAFile: r.caFile, CertFile: r.clientCert, KeyFile: r.clientKey,
+		}))
+	}
+	return ociregistry.NewClient(append(opts, extra...)...)
+}
+
+// Credentials opens the files with registry credentials. The first is the one
+// that is written to: --registry-config, else Docker's. allowPlainText lets a
+// password be stored without a credential helper.
+func (r *RegistryFlags) Credentials(allowPlainText bool) (*ociregistry.CredentialStore, error) {
+	files := r.credentialFiles()
+	if len(files) == 0 {
+		return nil, Usagef("no place for registry credentials: set HOME or DOCKER_CONFIG, or give --registry-config")
+	}
+	return ociregistry.OpenCredentialStore(allowPlainText, files...)
+}
+
+// credentialFiles lists the places in the order of docker, podman and oras:
+// https://docs.docker.com/reference/cli/docker/#configuration-files and
+// containers-auth.json(5).
+func (r *RegistryFlags) credentialFiles() []string {
+	if r.configFile != "" {
+		return []string{r.configFile}
+	}
+	env := r.app.Env
+	var files []string
+	add := func(base string, rest ...string) {
+		if base != "" {
+			files = append(files, filepath.Join(append([]string{base}, rest...)...))
+		}
+	}
+	add(env("REGISTRY_AUTH_FILE"))
+	if env("DOCKER_CONFIG") != "" {
+		add(env("DOCKER_CONFIG"), "config.json")
+	} else {
+		add(env("HOME"), ".docker", "config.json")
+		add(env("USERPROFILE"), ".docker", "config.json")
+	}
+	add(env("XDG_RUNTIME_DIR"), "containers", "auth.json")
+	if env("XDG_CONFIG_HOME") != "" {
+		add(env("XDG_CONFIG_HOME"), "containers", "auth.json")
+	} else {
+		add(env("HOME"), ".config", "containers", "auth.json")
+	}
+	return files
+}
+
+func (a *App) mapRegistryErrors() {
+	if len(a.fallback) > 0 {
+		return
+	}
+	a.fallback = []errorMapping{
+		{ociregistry.ErrDigestMismatch, Refused, "the bytes are not those that were published: ask the registry's administrator, and fetch from another mirror"},
+		{ociregistry.ErrUnauthorized, Network, "fleeting-plugin login REGISTRY"},
+		{ociregistry.ErrForbidden, Network, "log in as somebody who may do this: fleeting-plugin login REGISTRY"},
+		{ociregistry.ErrRateLimited, Network, "wait, or log in: most registries allow more to known users"},
+		{ociregistry.ErrUnavailable, Network, "check the registry's address, the network and the proxy settings, and try again"},
+		{ociregistry.ErrNotFound, NotFound, "check the name and the version: fleeting-plugin resolve REPOSITORY"},
+	}
+}

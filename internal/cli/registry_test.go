@@ -1,0 +1,135 @@
+package cli_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// registry returns registry flags parsed from args in an environment.
+func registry(t *testing.T, env map[string]string, args ...string) (*cli.App, *cli.RegistryFlags) {
+	t.Helper()
+	app := cli.New(nil, nil, &bytes.Buffer{}, func(name string) (string, bool) {
+		value, ok := env[name]
+		return value, ok
+	})
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	flags := app.RegistryFlags(set)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return app, flags
+}
+
+func writeCredentials(t *testing.T, path, auth string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	content := fmt.Sprintf(`{"auths": {"registry.test": {"auth": %q}}}`, auth)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCredentialPlaces(t *testing.T) {
+	t.Parallel()
+	const docker, podman = "ZG9ja2VyOng=", "cG9kbWFuOng=" // docker:x, podman:x
+	tests := []struct {
+		name  string
+		files map[string]string
+		env   map[string]string
+		args  []string
+		want  string
+	}{
+		{"docker's in the home folder", map[string]string{".docker/config.json": docker}, map[string]string{"HOME": ""}, nil, "docker"},
+		{"DOCKER_CONFIG", map[string]string{"d/config.json": docker}, map[string]string{"DOCKER_CONFIG": "d"}, nil, "docker"},
+		{"podman's of this session", map[string]string{"r/containers/auth.json": podman}, map[string]string{"HOME": "", "XDG_RUNTIME_DIR": "r"}, nil, "podman"},
+		{"podman's in the home folder", map[string]string{".config/containers/auth.json": podman}, map[string]string{"HOME": ""}, nil, "podman"},
+		{
+			"REGISTRY_AUTH_FILE comes first",
+			map[string]string{"a.json": podman, ".docker/config.json": docker},
+			map[string]string{"HOME": "", "REGISTRY_AUTH_FILE": "a.json"}, nil, "podman",
+		},
+		{
+			"the flag is the only place",
+			map[string]string{"f.json": podman, ".docker/config.json": docker},
+			map[string]string{"HOME": ""}, []string{"--registry-config", "f.json"}, "podman",
+		},
+		{"nowhere", nil, map[string]string{"HOME": ""}, nil, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			for name, auth := range tt.files {
+				writeCredentials(t, filepath.Join(home, name), auth)
+			}
+			env := map[string]string{}
+			for name, value := range tt.env {
+				env[name] = filepath.Join(home, value)
+			}
+			args := append([]string(nil), tt.args...)
+			if len(args) == 2 {
+				args[1] = filepath.Join(home, args[1])
+			}
+			_, flags := registry(t, env, args...)
+			store, err := flags.Credentials(false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := store.Get(t.Context(), "registry.test")
+			if err != nil || got.Username != tt.want {
+				t.Errorf("user name = %q, %v; want %q", got.Username, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRegistryClientRefuses(t *testing.T) {
+	t.Parallel()
+	home := map[string]string{"HOME": t.TempDir()}
+	for _, args := range [][]string{
+		{"--client-cert", "c.pem"},
+		{"--client-key", "k.pem"},
+		{"--ca-file", filepath.Join(t.TempDir(), "missing.pem")},
+	} {
+		_, flags := registry(t, home, args...)
+		if _, err := flags.Client(); err == nil {
+			t.Errorf("%v: no error", args)
+		}
+	}
+	app, flags := registry(t, nil)
+	if _, err := flags.Client(); app.CodeOf(err) != cli.Usage {
+		t.Errorf("without a home folder: %v", err)
+	}
+}
+
+func TestRegistryErrors(t *testing.T) {
+	t.Parallel()
+	app, _ := registry(t, nil)
+	for err, want := range map[error]cli.Code{
+		ociregistry.ErrNotFound:       cli.NotFound,
+		ociregistry.ErrUnauthorized:   cli.Network,
+		ociregistry.ErrForbidden:      cli.Network,
+		ociregistry.ErrRateLimited:    cli.Network,
+		ociregistry.ErrUnavailable:    cli.Network,
+		ociregistry.ErrDigestMismatch: cli.Refused,
+	} {
+		wrapped := &ociregistry.Error{Op: "fetch", Ref: "registry.test/x", Kind: err}
+		if got := app.CodeOf(wrapped); got != want || app.HintOf(wrapped) == "" {
+			t.Errorf("%v: code %d, want %d; hint %q", err, got, want, app.HintOf(wrapped))
+		}
+	}
+	app.MapError(ociregistry.ErrNotFound, cli.Refused, "")
+	if got := app.CodeOf(ociregistry.ErrNotFound); got != cli.Refused {
+		t.Errorf("a command's own mapping comes first: code %d", got)
+	}
+}
