@@ -38,17 +38,20 @@ func (a *App) RegistryFlags(flags *pflag.FlagSet) *RegistryFlags {
 // Client returns a client as the flags and the environment say. Call it when
 // flags have been parsed.
 func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client, error) {
-	store, err := r.Credentials(false)
-	if err != nil {
-		return nil, err
-	}
 	if (r.clientCert == "") != (r.clientKey == "") {
 		return nil, Usagef("--client-cert and --client-key go together")
 	}
 	opts := []ociregistry.Option{
-		ociregistry.WithCredentials(store.Get),
 		ociregistry.WithLogger(r.app.Logger()),
 		ociregistry.WithPlainHTTP(r.plainHTTP...),
+	}
+	// A container may have no home folder; what is public can still be read.
+	if len(r.credentialFiles()) > 0 {
+		store, err := r.Credentials(false)
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, ociregistry.WithCredentials(store.Get))
 	}
 	if r.caFile != "" || r.clientCert != "" {
 		opts = append(opts, ociregistry.WithHostTLS("", ociregistry.HostTLS{

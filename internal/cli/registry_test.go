@@ -107,8 +107,11 @@ func TestRegistryClientRefuses(t *testing.T) {
 		}
 	}
 	app, flags := registry(t, nil)
-	if _, err := flags.Client(); app.CodeOf(err) != cli.Usage {
-		t.Errorf("without a home folder: %v", err)
+	if _, err := flags.Client(); err != nil {
+		t.Errorf("reading without a home folder: %v", err)
+	}
+	if _, err := flags.Credentials(true); app.CodeOf(err) != cli.Usage {
+		t.Errorf("writing credentials without a home folder: %v", err)
 	}
 }
 
