@@ -1,0 +1,57 @@
+package trust
+
+import (
+	"errors"
+	"fmt"
+)
+
+// The reasons for a refusal. Every error of a verification wraps exactly the
+// ones that apply; errors.Is finds them.
+var (
+	// ErrNotSigned: there is no evidence at all.
+	ErrNotSigned = errors.New("not signed")
+	// ErrWrongKind: the evidence is good but is not what was asked for, such
+	// as an attestation where a signature is required.
+	ErrWrongKind = errors.New("wrong kind of evidence")
+	// ErrWrongSigner: signed by somebody else, or by a key where a certificate
+	// is required, or the reverse.
+	ErrWrongSigner = errors.New("signed by somebody else")
+	// ErrUntrustedCertificate: the certificate is not from a trusted authority
+	// or is not in a trusted certificate log.
+	ErrUntrustedCertificate = errors.New("certificate not trusted")
+	// ErrBadSignature: the signature does not fit the key or the certificate.
+	ErrBadSignature = errors.New("signature does not verify")
+	// ErrWrongSubject: the evidence is about another digest.
+	ErrWrongSubject = errors.New("evidence is about another artifact")
+	// ErrUntrustedTime: no accepted proof of when, or where, it was signed: the
+	// log entry or the timestamp is missing, unknown or wrong.
+	ErrUntrustedTime = errors.New("no trusted proof of time")
+	// ErrMalformed: the evidence cannot be read.
+	ErrMalformed = errors.New("malformed evidence")
+	// ErrUnsupportedFormat: the evidence is of a form that is not verified here.
+	ErrUnsupportedFormat = errors.New("unsupported form of evidence")
+	// ErrRequirement: the requirement itself is empty or contradicts itself.
+	ErrRequirement = errors.New("unusable requirement")
+)
+
+// Error is the refusal of one piece of evidence.
+type Error struct {
+	Origin string // where the evidence came from, as given by the caller
+	Want   string // the requirement, in words
+	Err    error  // the reason
+}
+
+func (e *Error) Error() string {
+	if e.Origin == "" {
+		return fmt.Sprintf("%v (required: %s)", e.Err, e.Want)
+	}
+	return fmt.Sprintf("%s: %v (required: %s)", e.Origin, e.Err, e.Want)
+}
+
+// Unwrap returns the reason.
+func (e *Error) Unwrap() error { return e.Err }
+
+// because joins a reason of this package with what was found.
+func because(reason error, format string, args ...any) error {
+	return fmt.Errorf("%w: %w", reason, fmt.Errorf(format, args...))
+}

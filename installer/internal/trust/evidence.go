@@ -1,0 +1,89 @@
+package trust
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Format is the form of a piece of evidence.
+type Format int
+
+// The forms of evidence. The zero value is none of them and is refused.
+const (
+	// FormatSimpleSigning is a layer of a `.sig` manifest.
+	FormatSimpleSigning Format = iota + 1
+	// FormatDSSE is a layer of an `.att` manifest: a DSSE envelope.
+	FormatDSSE
+	// FormatBundle is a sigstore bundle, version 0.1 to 0.3.
+	FormatBundle
+)
+
+// Media types of the layers in which evidence is found.
+const (
+	MediaTypeSimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
+	MediaTypeDSSE          = "application/vnd.dsse.envelope.v1+json"
+	mediaTypeBundlePrefix  = "application/vnd.dev.sigstore.bundle"
+)
+
+// FormatOf tells the form from a layer's media type. It reports false for a
+// media type that carries no evidence.
+func FormatOf(mediaType string) (Format, bool) {
+	switch {
+	case mediaType == MediaTypeSimpleSigning:
+		return FormatSimpleSigning, true
+	case mediaType == MediaTypeDSSE:
+		return FormatDSSE, true
+	case strings.HasPrefix(mediaType, mediaTypeBundlePrefix+".v"), strings.HasPrefix(mediaType, mediaTypeBundlePrefix+"+json"):
+		return FormatBundle, true
+	}
+	return 0, false
+}
+
+// String names the format.
+func (f Format) String() string {
+	switch f {
+	case FormatSimpleSigning:
+		return "simple signing"
+	case FormatDSSE:
+		return "DSSE"
+	case FormatBundle:
+		return "bundle"
+	}
+	return fmt.Sprintf("format %d", int(f))
+}
+
+// Evidence is what was found beside an artifact: bytes and annotations of one
+// layer, trusted for nothing.
+type Evidence struct {
+	Format      Format
+	Payload     []byte            // the layer's bytes
+	Annotations map[string]string // the layer's annotations; a bundle needs none
+	Origin      string            // where it was found, for messages only
+}
+
+// Bounds on evidence. A layer's annotations come from a manifest, which is
+// bounded too; an SBOM attestation of a large program takes a few MiB.
+const (
+	// MaxPayload is the largest accepted Evidence.Payload, in bytes.
+	MaxPayload = 32 << 20
+	// maxAnnotation is the largest accepted value of an annotation, in bytes.
+	maxAnnotation = 512 << 10
+)
+
+func (ev Evidence) check() error {
+	if ev.Format < FormatSimpleSigning || ev.Format > FormatBundle {
+		return because(ErrUnsupportedFormat, "%s", ev.Format)
+	}
+	if len(ev.Payload) == 0 {
+		return because(ErrMalformed, "empty payload")
+	}
+	if len(ev.Payload) > MaxPayload {
+		return because(ErrMalformed, "payload of %d bytes, more than %d", len(ev.Payload), MaxPayload)
+	}
+	for k, v := range ev.Annotations {
+		if len(v) > maxAnnotation {
+			return because(ErrMalformed, "annotation %q of %d bytes, more than %d", k, len(v), maxAnnotation)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package trust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/sigstore/sigstore-go/pkg/root"
+)
+
+// Requirement says what evidence must show: either a signature by one key or
+// one by a certificate for one identity, never a mixture. Its zero value
+// refuses everything. Make one with [RequireKey] or [RequireIdentity].
+type Requirement struct {
+	key      *keyRequirement
+	identity *identityRequirement
+}
+
+type keyRequirement struct {
+	KeyOptions
+	key *publicKey
+}
+
+type identityRequirement struct {
+	IdentityOptions
+	identity Identity
+}
+
+// KeyOptions are further conditions on a signature made with a key. The zero
+// value asks for the signature only: a key has no time of its own to prove.
+type KeyOptions struct {
+	// Roots verify log entries and timestamps. With Roots, what the evidence
+	// can prove about its time is reported even if it is not required.
+	Roots *TrustedRoot
+	// RequireLog asks for an entry in a transparency log of Roots.
+	RequireLog bool
+	// RequireTimestamp asks for a timestamp by an authority of Roots.
+	RequireTimestamp bool
+}
+
+// IdentityOptions are further conditions on a keyless signature. With the zero
+// value it needs the public sigstore instance's certificate with a certificate
+// log's promise (SCT), and a transparency log entry.
+type IdentityOptions struct {
+	// Roots is the trusted root; nil means the public instance's, built in.
+	Roots *TrustedRoot
+	// TimestampSuffices accepts a timestamp by an authority of Roots in place
+	// of a log entry, as GitHub's attestations of private repositories have it.
+	// Nothing is accepted without a proof of time in either case.
+	TimestampSuffices bool
+	// UnsafeNoSCT does without the certificate log's promise. It is for
+	// private instances that have no certificate log; never set it for the
+	// public one.
+	UnsafeNoSCT bool
+}
+
+// RequireKey requires a signature by the key, one PEM block "PUBLIC KEY" with
+// an ECDSA, RSA or Ed25519 key. Errors wrap [ErrRequirement].
+func RequireKey(publicKeyPEM []byte, opts KeyOptions) (Requirement, error) {
+	if opts.Roots == nil && (opts.RequireLog || opts.RequireTimestamp) {
+		return Requirement{}, because(ErrRequirement, "a log entry or a timestamp needs a trusted root to be checked with")
+	}
+	key, err := parsePublicKey(publicKeyPEM)
+	if err != nil {
+		return Requirement{}, err
+	}
+	return Requirement{key: &keyRequirement{KeyOptions: opts, key: key}}, nil
+}
+
+// RequireIdentity requires a certificate for the identity and a proof that the
+// signature was made while the certificate was valid. Errors wrap
+// [ErrRequirement].
+func RequireIdentity(id Identity, opts IdentityOptions) (Requirement, error) {
+	if err := id.check(); err != nil {
+		return Requirement{}, err
+	}
+	if opts.Roots == nil {
+		if opts.UnsafeNoSCT {
+			return Requirement{}, because(ErrRequirement, "the public instance always has an SCT: name a private trusted root, or require the SCT")
+		}
+		roots, err := PublicTrustedRoot()
+		if err != nil {
+			return Requirement{}, err
+		}
+		opts.Roots = roots
+	}
+	m := opts.Roots.material
+	switch {
+	case len(m.FulcioCertificateAuthorities()) == 0:
+		return Requirement{}, because(ErrRequirement, "the trusted root has no certificate authority")
+	case !opts.UnsafeNoSCT && len(m.CTLogs()) == 0:
+		return Requirement{}, because(ErrRequirement, "the trusted root has no certificate log, so no SCT can be checked")
+	case !opts.TimestampSuffices && len(m.RekorLogs()) == 0:
+		return Requirement{}, because(ErrRequirement, "the trusted root has no transparency log, and a timestamp alone is not accepted")
+	}
+	return Requirement{identity: &identityRequirement{IdentityOptions: opts, identity: id}}, nil
+}
+
+// String names the requirement in one line, for messages.
+func (r Requirement) String() string {
+	switch {
+	case r.key != nil:
+		s := "key " + r.key.key.id
+		if r.key.RequireLog {
+			s += ", in the log"
+		}
+		if r.key.RequireTimestamp {
+			s += ", timestamped"
+		}
+		return s
+	case r.identity != nil:
+		return r.identity.identity.String()
+	}
+	return "nothing chosen"
+}
+
+// material is the trust material, never nil.
+func (r Requirement) material() root.TrustedMaterial {
+	switch {
+	case r.key != nil && r.key.Roots != nil:
+		return r.key.Roots.material
+	case r.identity != nil:
+		return r.identity.Roots.material
+	}
+	return &root.BaseTrustedMaterial{}
+}
+
+// Verify checks one piece of evidence about the subject, the sha256 digest of
+// an index or a manifest. It returns a [Verified] value only if the signature
+// is by the required signer, covers exactly that digest, and has the required
+// proofs. The error is an [*Error] that wraps one or more of this package's
+// sentinels, or ctx's error.
+//
+// Verify does not judge the kind of evidence: see [Verified.Kind], or use
+// [Requirement.VerifySignature] and [Requirement.VerifyAttestations].
+func (r Requirement) Verify(ctx context.Context, subject digest.Digest, ev Evidence) (Verified, error) {
+	if err := ctx.Err(); err != nil {
+		return Verified{}, err
+	}
+	v, err := r.verify(ctx, subject, ev)
+	if err != nil {
+		return Verified{}, &Error{Origin: ev.Origin, Want: r.String(), Err: err}
+	}
+	return v, nil
+}
+
+func (r Requirement) verify(ctx context.Context, subject digest.Digest, ev Evidence) (Verified, error) {
+	if (r.key == nil) == (r.identity == nil) {
+		return Verified{}, because(ErrRequirement, "neither a key nor an identity is required")
+	}
+	if err := subject.Validate(); err != nil || subject.Algorithm() != digest.SHA256 {
+		return Verified{}, because(ErrWrongSubject, "%q is not a sha256 digest", subject)
+	}
+	if err := ev.check(); err != nil {
+		return Verified{}, err
+	}
+	var v Verified
+	err := guard(func() (err error) {
+		if ev.Format == FormatBundle {
+			v, err = r.verifyBundle(ctx, subject, ev)
+		} else {
+			v, err = r.verifyLegacy(ctx, subject, ev)
+		}
+		return err
+	})
+	if err != nil {
+		return Verified{}, err
+	}
+	return v, nil
+}
+
+// guard turns a panic into a refusal. The libraries behind this package index
+// and assert without looking in several places that hostile annotations reach,
+// such as a log entry whose body is a number or a timestamp nobody signed.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = because(ErrMalformed, "%v", p)
+		}
+	}()
+	return f()
+}
+
+// VerifySignature returns the first evidence that is a signature of the
+// subject. Attestations do not count. Without any evidence the error is
+// [ErrNotSigned]; otherwise it joins the refusal of each.
+func (r Requirement) VerifySignature(ctx context.Context, subject digest.Digest, evidence []Evidence) (Verified, error) {
+	var refusals []error
+	for _, ev := range evidence {
+		v, err := r.Verify(ctx, subject, ev)
+		if err == nil && v.Kind() != KindSignature {
+			err = &Error{Origin: ev.Origin, Want: r.String(), Err: because(ErrWrongKind, "an attestation of type %s is no signature", v.PredicateType())}
+		}
+		if err == nil {
+			return v, nil
+		}
+		refusals = append(refusals, err)
+	}
+	if len(refusals) == 0 {
+		return Verified{}, fmt.Errorf("%w: %s", ErrNotSigned, subject)
+	}
+	return Verified{}, errors.Join(refusals...)
+}
+
+// VerifyAttestations returns every attestation of the subject with exactly the
+// predicate type, at least one. Without any evidence the error is
+// [ErrNotSigned]; otherwise it joins the refusal of each.
+func (r Requirement) VerifyAttestations(ctx context.Context, subject digest.Digest, predicateType string, evidence []Evidence) ([]Verified, error) {
+	if predicateType == "" {
+		return nil, because(ErrRequirement, "an attestation needs a predicate type")
+	}
+	var found []Verified
+	var refusals []error
+	for _, ev := range evidence {
+		v, err := r.Verify(ctx, subject, ev)
+		if err == nil && (v.Kind() != KindAttestation || v.PredicateType() != predicateType) {
+			err = &Error{Origin: ev.Origin, Want: r.String(), Err: because(ErrWrongKind, "%s %s, not an attestation of type %s", v.Kind(), v.PredicateType(), predicateType)}
+		}
+		if err != nil {
+			refusals = append(refusals, err)
+			continue
+		}
+		found = append(found, v)
+	}
+	switch {
+	case len(found) > 0:
+		return found, nil
+	case len(refusals) == 0:
+		return nil, fmt.Errorf("%w: %s", ErrNotSigned, subject)
+	}
+	return nil, errors.Join(refusals...)
+}

@@ -1,0 +1,87 @@
+package trust_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+)
+
+func TestRequireKeyRefuses(t *testing.T) {
+	t.Parallel()
+	k := trusttest.NewKey(t)
+	for name, pem := range map[string]string{
+		"nothing":        "",
+		"no PEM":         "ssh-ed25519 AAAA",
+		"a private key":  string(k.PrivatePEM(t)),
+		"two keys":       string(k.PublicPEM(t)) + string(k.PublicPEM(t)),
+		"trailing data":  string(k.PublicPEM(t)) + "x",
+		"rubbish in PEM": "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+	} {
+		if _, err := trust.RequireKey([]byte(pem), trust.KeyOptions{}); !errors.Is(err, trust.ErrRequirement) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, o := range []trust.KeyOptions{{RequireLog: true}, {RequireTimestamp: true}} {
+		if _, err := trust.RequireKey(k.PublicPEM(t), o); !errors.Is(err, trust.ErrRequirement) {
+			t.Errorf("%+v without a root: %v", o, err)
+		}
+	}
+}
+
+func TestRequireIdentity(t *testing.T) {
+	t.Parallel()
+	const issuer = "https://token.actions.githubusercontent.com"
+	const exact = "https://github.com/radome-io/x/.github/workflows/release.yml@refs/tags/v1.0.0"
+	for name, c := range map[string]struct {
+		id   trust.Identity
+		opts trust.IdentityOptions
+		ok   bool
+	}{
+		"exact":              {id: trust.Identity{Issuer: issuer, Subject: exact}, ok: true},
+		"pattern":            {id: trust.Identity{Issuer: issuer, SubjectPattern: `^https://github\.com/radome-io/.+@refs/tags/v.+$`}, ok: true},
+		"nothing":            {},
+		"issuer only":        {id: trust.Identity{Issuer: issuer}},
+		"subject only":       {id: trust.Identity{Subject: exact}},
+		"pattern only":       {id: trust.Identity{SubjectPattern: `^https://github\.com/x$`}},
+		"both":               {id: trust.Identity{Issuer: issuer, Subject: exact, SubjectPattern: "^" + exact + "$"}},
+		"not anchored":       {id: trust.Identity{Issuer: issuer, SubjectPattern: `https://github\.com/radome-io/`}},
+		"no start":           {id: trust.Identity{Issuer: issuer, SubjectPattern: `https://github\.com/radome-io/x$`}},
+		"no end":             {id: trust.Identity{Issuer: issuer, SubjectPattern: `^https://github\.com/radome-io/x`}},
+		"escaped end":        {id: trust.Identity{Issuer: issuer, SubjectPattern: `^https://github\.com/radome-io/x\$`}},
+		"not an expression":  {id: trust.Identity{Issuer: issuer, SubjectPattern: `^(x$`}},
+		"breaks the anchors": {id: trust.Identity{Issuer: issuer, SubjectPattern: `^x)|(?:y$`}},
+		"anybody":            {id: trust.Identity{Issuer: issuer, SubjectPattern: `^.*$`}},
+		"anybody at a host":  {id: trust.Identity{Issuer: issuer, SubjectPattern: `^https://.+$`}},
+		"no SCT from public": {id: trust.Identity{Issuer: issuer, Subject: exact}, opts: trust.IdentityOptions{UnsafeNoSCT: true}},
+	} {
+		r, err := trust.RequireIdentity(c.id, c.opts)
+		if c.ok != (err == nil) || (err != nil && !errors.Is(err, trust.ErrRequirement)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.ok && !strings.Contains(r.String(), issuer) {
+			t.Errorf("%s: %q does not name the issuer", name, r)
+		}
+	}
+}
+
+func TestLoadTrustedRoot(t *testing.T) {
+	t.Parallel()
+	public := string(trust.PublicTrustedRootJSON())
+	for name, json := range map[string]string{
+		"nothing":       "",
+		"no media type": "{}",
+		"trusts nobody": `{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}`,
+		"trailing data": public + "{}",
+		"broken key":    strings.Replace(public, "MFkwEwYHKoZIzj0C", "MFkwEwYHKoZIzj0D", 1),
+	} {
+		if _, err := trust.LoadTrustedRoot([]byte(json)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	if _, err := trust.LoadTrustedRoot([]byte(public)); err != nil {
+		t.Error(err)
+	}
+}

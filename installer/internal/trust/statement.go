@@ -1,0 +1,95 @@
+package trust
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+)
+
+const payloadTypeInToto = "application/vnd.in-toto+json"
+
+// statement is an in-toto statement, https://github.com/in-toto/attestation
+// spec v1 and v0.1. Its predicate stays as the bytes that were signed.
+type statement struct {
+	Type    string `json:"_type"`
+	Subject []struct {
+		Digest map[string]string `json:"digest"`
+	} `json:"subject"`
+	PredicateType string          `json:"predicateType"`
+	Predicate     json.RawMessage `json:"predicate"`
+}
+
+// decodeStatement reads the statement in an envelope; it verifies nothing.
+func decodeStatement(env *dsse.Envelope) (statement, error) {
+	if env.PayloadType != payloadTypeInToto {
+		return statement{}, because(ErrUnsupportedFormat, "payload type %q", env.PayloadType)
+	}
+	raw, err := base64.StdEncoding.DecodeString(env.Payload)
+	if err != nil {
+		return statement{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	var st statement
+	if err := json.Unmarshal(raw, &st); err != nil {
+		return statement{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	switch st.Type {
+	case "https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1":
+	default:
+		return statement{}, because(ErrUnsupportedFormat, "statement of type %q", st.Type)
+	}
+	if st.PredicateType == "" {
+		return statement{}, because(ErrMalformed, "a statement without a predicate type")
+	}
+	return st, nil
+}
+
+// about refuses a statement that does not name the digest.
+func (st statement) about(subject digest.Digest) error {
+	var named []string
+	for _, s := range st.Subject {
+		got := s.Digest[subject.Algorithm().String()]
+		if got == subject.Encoded() {
+			return nil
+		}
+		named = append(named, got)
+	}
+	return because(ErrWrongSubject, "the statement names %.3q", slices.Compact(named))
+}
+
+// simpleSigning is the payload of cosign's legacy signature, after
+// https://github.com/containers/image/blob/main/docs/containers-signature.5.md.
+type simpleSigning struct {
+	Critical struct {
+		Image struct {
+			Digest string `json:"docker-manifest-digest"`
+		} `json:"image"`
+		Type string `json:"type"`
+	} `json:"critical"`
+}
+
+// typeCosign is critical.type of a signature made by cosign; others are not
+// signatures of images.
+const typeCosign = "cosign container image signature"
+
+func decodeSimpleSigning(payload []byte) (simpleSigning, error) {
+	var s simpleSigning
+	if err := json.Unmarshal(payload, &s); err != nil {
+		return s, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if s.Critical.Type != typeCosign {
+		return s, because(ErrUnsupportedFormat, "a payload of type %q", s.Critical.Type)
+	}
+	return s, nil
+}
+
+// about refuses a payload that does not name the digest.
+func (s simpleSigning) about(subject digest.Digest) error {
+	if s.Critical.Image.Digest != subject.String() {
+		return because(ErrWrongSubject, "the payload names %.80q", s.Critical.Image.Digest)
+	}
+	return nil
+}

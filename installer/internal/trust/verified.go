@@ -1,0 +1,97 @@
+package trust
+
+import (
+	"slices"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
+)
+
+// Kind is what a piece of evidence says about its subject.
+type Kind int
+
+// The kinds of evidence. Anything in a bundle that is not cosign's own
+// signature predicate is an attestation, whoever signed it.
+const (
+	KindSignature Kind = iota + 1
+	KindAttestation
+)
+
+// PredicateSignature is the predicate type with which a bundle says no more
+// than "signed" (cosign 3).
+const PredicateSignature = "https://sigstore.dev/cosign/sign/v1"
+
+// String names the kind.
+func (k Kind) String() string {
+	switch k {
+	case KindSignature:
+		return "signature"
+	case KindAttestation:
+		return "attestation"
+	}
+	return "nothing"
+}
+
+// Verified is evidence that passed [Requirement.Verify]; nothing else makes
+// one. Its zero value says nothing: its Kind is neither of the two.
+type Verified struct {
+	subject       digest.Digest
+	format        Format
+	kind          Kind
+	predicateType string
+	predicate     []byte
+	signer        Signer
+	logIndex      int64
+	logged        bool
+	time          time.Time
+}
+
+// Signer says who signed, as far as the signature proves it: KeyID for a key,
+// the rest from the certificate. Which of the certificate's fields are set is
+// the authority's choice.
+type Signer struct {
+	KeyID            string // hex SHA-256 of the public key in DER form
+	Issuer           string // OIDC issuer
+	Subject          string // subject alternative name
+	SourceRepository string // repository that the build was made from
+	SourceRef        string // git ref of it
+	SourceDigest     string // commit of it
+	BuildSigner      string // workflow that signed
+	RunURL           string // the run of that workflow
+}
+
+// Subject is the digest that is vouched for.
+func (v Verified) Subject() digest.Digest { return v.subject }
+
+// Format is the form of the evidence.
+func (v Verified) Format() Format { return v.format }
+
+// Kind tells a signature from an attestation.
+func (v Verified) Kind() Kind { return v.kind }
+
+// PredicateType is the type of the in-toto predicate, "" for simple signing.
+func (v Verified) PredicateType() string { return v.predicateType }
+
+// Predicate returns the predicate's JSON as signed, nil if there is none. What
+// it claims is the signer's word, not the authority's.
+func (v Verified) Predicate() []byte { return slices.Clone(v.predicate) }
+
+// Signer says who signed.
+func (v Verified) Signer() Signer { return v.signer }
+
+// LogIndex is the index in the transparency log. It reports false if no log
+// entry was verified.
+func (v Verified) LogIndex() (int64, bool) { return v.logIndex, v.logged }
+
+// Time is the earliest proven time at which the signature existed, zero if
+// nothing proves one.
+func (v Verified) Time() time.Time { return v.time }
+
+func signerOf(c certificate.Summary) Signer {
+	return Signer{
+		Issuer: c.Issuer, Subject: c.SubjectAlternativeName,
+		SourceRepository: c.SourceRepositoryURI, SourceRef: c.SourceRepositoryRef, SourceDigest: c.SourceRepositoryDigest,
+		BuildSigner: c.BuildSignerURI, RunURL: c.RunInvocationURI,
+	}
+}

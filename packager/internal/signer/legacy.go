@@ -1,0 +1,123 @@
+package signer
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+
+	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+)
+
+// Media types and annotations of cosign's legacy layers.
+const (
+	mediaTypeSimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
+	mediaTypeDSSE          = "application/vnd.dsse.envelope.v1+json"
+
+	annotationSignature   = "dev.cosignproject.cosign/signature"
+	annotationCertificate = "dev.sigstore.cosign/certificate"
+	annotationChain       = "dev.sigstore.cosign/chain"
+	annotationEntry       = "dev.sigstore.cosign/bundle"
+	annotationTimestamp   = "dev.sigstore.cosign/rfc3161timestamp"
+	annotationPredicate   = "predicateType"
+)
+
+// signatureLayer turns the signature of a simple signing payload into a layer.
+// Log entry and timestamp are over the same bytes in both forms.
+func (s *Signer) signatureLayer(payload []byte, b *protobundle.Bundle) (Layer, error) {
+	annotations := map[string]string{
+		annotationSignature: base64.StdEncoding.EncodeToString(b.GetMessageSignature().GetSignature()),
+	}
+	for _, t := range b.GetVerificationMaterial().GetTimestampVerificationData().GetRfc3161Timestamps() {
+		if err := setTimestamp(annotations, t.GetSignedTimestamp()); err != nil {
+			return Layer{}, err
+		}
+	}
+	err := s.setProofs(annotations, b)
+	return Layer{MediaType: mediaTypeSimpleSigning, Payload: payload, Annotations: annotations}, err
+}
+
+// attestationLayer turns an envelope into a layer. The log entry names the
+// hash of these very bytes; the timestamp is over them too, where a bundle's
+// is over the signature, so it is another one.
+func (s *Signer) attestationLayer(ctx context.Context, b *protobundle.Bundle, predicateType string) (Layer, error) {
+	payload, err := json.Marshal(b.GetDsseEnvelope())
+	if err != nil {
+		return Layer{}, fmt.Errorf("encoding the envelope: %w", err)
+	}
+	annotations := map[string]string{annotationSignature: "", annotationPredicate: predicateType}
+	if s.services.TSAURL != "" {
+		stamp, err := s.services.timestampAuthority(ctx).GetTimestamp(ctx, payload)
+		if err != nil {
+			return Layer{}, fmt.Errorf("%w: %w", ErrService, err)
+		}
+		if err := setTimestamp(annotations, stamp); err != nil {
+			return Layer{}, err
+		}
+	}
+	err = s.setProofs(annotations, b)
+	return Layer{MediaType: mediaTypeDSSE, Payload: payload, Annotations: annotations}, err
+}
+
+// setProofs adds certificate and log entry. The legacy form has no place for a
+// Rekor v2 entry; there the timestamp alone proves the time.
+func (s *Signer) setProofs(annotations map[string]string, b *protobundle.Bundle) error {
+	if der := b.GetVerificationMaterial().GetCertificate().GetRawBytes(); len(der) > 0 {
+		annotations[annotationCertificate] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+		cert, err := x509.ParseCertificate(der)
+		if err != nil {
+			return fmt.Errorf("%w: certificate: %w", ErrService, err)
+		}
+		if chain := chainPEM(cert, s.material); chain != "" {
+			annotations[annotationChain] = chain
+		}
+	}
+	for _, entry := range b.GetVerificationMaterial().GetTlogEntries() {
+		if len(entry.GetInclusionPromise().GetSignedEntryTimestamp()) == 0 {
+			continue
+		}
+		text, err := entryJSON(entry)
+		if err != nil {
+			return err
+		}
+		annotations[annotationEntry] = text
+	}
+	return nil
+}
+
+// entryJSON is a Rekor v1 entry as cosign 2 writes it.
+func entryJSON(e *protorekor.TransparencyLogEntry) (string, error) {
+	type payload struct {
+		Body           []byte `json:"body"`
+		IntegratedTime int64  `json:"integratedTime"`
+		LogIndex       int64  `json:"logIndex"`
+		LogID          string `json:"logID"`
+	}
+	raw, err := json.Marshal(struct {
+		SignedEntryTimestamp []byte
+		Payload              payload
+	}{
+		SignedEntryTimestamp: e.GetInclusionPromise().GetSignedEntryTimestamp(),
+		Payload: payload{
+			Body: e.GetCanonicalizedBody(), IntegratedTime: e.GetIntegratedTime(),
+			LogIndex: e.GetLogIndex(), LogID: hex.EncodeToString(e.GetLogId().GetKeyId()),
+		},
+	})
+	if err != nil {
+		return "", fmt.Errorf("encoding the log entry: %w", err)
+	}
+	return string(raw), nil
+}
+
+func setTimestamp(annotations map[string]string, stamp []byte) error {
+	raw, err := json.Marshal(struct{ SignedRFC3161Timestamp []byte }{stamp})
+	if err != nil {
+		return fmt.Errorf("encoding the timestamp: %w", err)
+	}
+	annotations[annotationTimestamp] = string(raw)
+	return nil
+}
