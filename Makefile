@@ -95,8 +95,7 @@ fixtures: ## write the recorded signatures used by tests anew
 	$(GO) generate ./internal/trusttest/...
 
 docs: ## write the generated reference pages
-	$(call needs,internal/docgen)
-	$(GO) run ./internal/docgen/cmd/docgen -o docs/reference
+	$(GO) test -count=1 -run 'TestReferenceIsFresh' ./cmd/... -update
 
 release-rehearsal: ## take the steps of a release against services on loopback
 	$(call needs,internal/rehearsal)

@@ -79,7 +79,7 @@ func (a *App) Interactive() bool { return isTerminal(a.Err) }
 
 // AddFlags adds the flags that every command has.
 func (a *App) AddFlags(flags *pflag.FlagSet) {
-	flags.VarP(&a.Output, "output", "o", `format of the result: "text" or "json"`)
+	flags.Var(&a.Output, "output", `format of the result: "text" or "json"`)
 	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "write nothing but the result and errors")
 	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "write debug records to standard error")
 }

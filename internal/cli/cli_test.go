@@ -99,7 +99,7 @@ func TestRunInterrupted(t *testing.T) {
 
 func TestErrorAsJSON(t *testing.T) {
 	t.Parallel()
-	_, _, errOut := run(t, t.Context(), errGone, "work", "-q", "-o", "json")
+	_, _, errOut := run(t, t.Context(), errGone, "work", "-q", "--output", "json")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(errOut), &got); err != nil {
 		t.Fatal(err)
