@@ -1,0 +1,170 @@
+package packager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// Alias is where one of the moving tags stands after a push.
+type Alias struct {
+	// Tag is "1.2", "1" or "latest".
+	Tag string `json:"tag"`
+	// Version that it points to, as far as that is known.
+	Version Version `json:"version"`
+	// Moved says whether this push moved it.
+	Moved bool `json:"moved"`
+}
+
+// aliasRounds bounds how often aliases are looked at again. Each further round
+// needs another release of the same plugin at the very same moment.
+const aliasRounds = 10
+
+// published is a version and where its tag points.
+type published struct {
+	version Version
+	tag     string
+}
+
+// moveAliases brings the aliases of a version to the highest version that they
+// may stand for, and looks again until nothing had to be moved: another release
+// may have written between reading and writing. Every release writes its
+// version tag before it reads the tags, so whoever writes an alias last sees
+// all versions when it looks again.
+func moveAliases(ctx context.Context, repo Repository, version Version, index ocispec.Descriptor, report func(Event)) ([]Alias, []Warning, error) {
+	names := version.Aliases()
+	result := make([]Alias, len(names))
+	for i, name := range names {
+		result[i] = Alias{Tag: name}
+	}
+	for range aliasRounds {
+		tags, err := repo.Tags(ctx)
+		if cannotList(err) {
+			warnings, err := moveBlindly(ctx, repo, version, index, result, report)
+			return result, warnings, err
+		}
+		if err != nil {
+			return result, nil, fmt.Errorf("listing the versions: %w", err)
+		}
+		moved := false
+		var problems []error
+		for i := range result {
+			// The own version is there, even if the listing lags behind.
+			m, err := result[i].move(ctx, repo, versionsOf(append(tags, version.String())), report)
+			moved = moved || m
+			problems = append(problems, err)
+		}
+		if err := errors.Join(problems...); err != nil || !moved {
+			return result, nil, err
+		}
+	}
+	return result, nil, fmt.Errorf("aliases did not settle in %d rounds: another release moves them all the time", aliasRounds)
+}
+
+// cannotList says whether a registry refuses to list tags at all, which some do
+// to tokens that may only push.
+func cannotList(err error) bool {
+	return errors.Is(err, ociregistry.ErrUnsupported) || errors.Is(err, ociregistry.ErrForbidden) || errors.Is(err, ociregistry.ErrNotFound)
+}
+
+// versionsOf picks the tags that are versions, the highest first.
+func versionsOf(tags []string) []published {
+	var all []published
+	for _, tag := range tags {
+		if v, err := ParseVersion(tag); err == nil {
+			all = append(all, published{v, tag})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b published) int {
+		if c := b.version.Compare(a.version); c != 0 {
+			return c
+		}
+		return len(a.tag) - len(b.tag) // "1.2.3" before "v1.2.3"
+	})
+	return all
+}
+
+// move points the alias at the highest version that it may stand for, and says
+// whether it had to.
+func (a *Alias) move(ctx context.Context, repo Repository, versions []published, report func(Event)) (bool, error) {
+	i := slices.IndexFunc(versions, func(p published) bool { return slices.Contains(p.version.Aliases(), a.Tag) })
+	if i < 0 {
+		return false, nil
+	}
+	best := versions[i]
+	want, err := repo.Resolve(ctx, best.tag)
+	if err != nil {
+		return false, fmt.Errorf("alias %s: version %s: %w", a.Tag, best.tag, err)
+	}
+	have, err := repo.Resolve(ctx, a.Tag)
+	if err != nil && !errors.Is(err, ociregistry.ErrNotFound) {
+		return false, fmt.Errorf("alias %s: %w", a.Tag, err)
+	}
+	if err == nil {
+		current, err := versionOf(ctx, repo, have)
+		if err != nil {
+			return false, fmt.Errorf("alias %s: %w", a.Tag, err)
+		}
+		if have.Digest == want.Digest || current.Compare(best.version) > 0 {
+			a.Version = current
+			report(Event{Kind: EventTagKept, Subject: a.Tag})
+			return false, nil
+		}
+	}
+	if err := repo.Tag(ctx, want, a.Tag); err != nil {
+		return false, fmt.Errorf("alias %s: %w", a.Tag, err)
+	}
+	a.Version, a.Moved = best.version, true
+	report(Event{Kind: EventTagged, Subject: a.Tag})
+	return true, nil
+}
+
+// versionOf reads which version an alias stands for; the zero Version if the
+// content does not say.
+func versionOf(ctx context.Context, from Content, desc ocispec.Descriptor) (Version, error) {
+	content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return Version{}, err
+	}
+	var index ocispec.Index
+	if index, err = artifact.DecodeIndex(desc.MediaType, content); err != nil {
+		return Version{}, nil //nolint:nilerr // an alias that was put on something else is free to be moved
+	}
+	candidates := []string{index.Annotations[ocispec.AnnotationVersion]}
+	for _, m := range index.Manifests {
+		candidates = append(candidates, m.Annotations[ocispec.AnnotationVersion])
+	}
+	for _, s := range candidates {
+		if v, err := ParseVersion(s); err == nil {
+			return v, nil
+		}
+	}
+	return Version{}, nil
+}
+
+// moveBlindly moves aliases where tags cannot be listed: forward from what each
+// alias itself says.
+func moveBlindly(ctx context.Context, repo Repository, version Version, index ocispec.Descriptor, aliases []Alias, report func(Event)) ([]Warning, error) {
+	warning := Warning{repo.Name(), "the registry does not list tags, so aliases were only compared with what they pointed to; another release at the same time may have been missed"}
+	var problems []error
+	for i := range aliases {
+		_, err := aliases[i].move(ctx, repo, []published{{version, version.String()}}, report)
+		problems = append(problems, err)
+	}
+	// Looked at again, because two releases may have done the above at once.
+	for i := range aliases {
+		have, err := repo.Resolve(ctx, aliases[i].Tag)
+		problems = append(problems, err)
+		if err == nil && have.Digest != index.Digest {
+			_, err = aliases[i].move(ctx, repo, []published{{version, version.String()}}, report)
+			problems = append(problems, err)
+		}
+	}
+	return []Warning{warning}, errors.Join(problems...)
+}

@@ -1,0 +1,260 @@
+package packager
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/sbom"
+)
+
+// PackOptions change what [Pack] and [Release] make. The zero value is right
+// for most plugins.
+type PackOptions struct {
+	Metadata Metadata
+	// Licenses finds the licences of the modules for the bills of materials;
+	// see [sbom.NewModuleCache]. Nil leaves them unknown.
+	Licenses sbom.Licenses
+	// Tool and ToolVersion are named in the bills of materials as the program
+	// that made them. Default: fleeting-plugin.
+	Tool, ToolVersion string
+	// SkipSBOM leaves the bills of materials out.
+	SkipSBOM bool
+	// CacheDir is a folder in which the digests of layers are remembered, so
+	// that publishing the same again costs next to nothing. Empty: no cache.
+	CacheDir string
+	// Parallel is how many platforms are compressed at a time. Default: the
+	// number of processors, at most 4.
+	Parallel int
+	// Report is told of every step. It is called from several goroutines, one
+	// at a time.
+	Report func(Event)
+}
+
+func (o PackOptions) parallel() int {
+	if o.Parallel > 0 {
+		return o.Parallel
+	}
+	return min(runtime.GOMAXPROCS(0), 4)
+}
+
+// blob is small content together with its descriptor.
+type blob struct {
+	desc    ocispec.Descriptor
+	content []byte
+}
+
+// builtPlatform is the image of one platform.
+type builtPlatform struct {
+	in               input
+	layer            ocispec.Descriptor
+	config, manifest blob
+	executable       sbom.Executable
+}
+
+// referrer is a document that hangs off a manifest.
+type referrer struct {
+	subject            ocispec.Descriptor
+	document, manifest blob
+}
+
+// built is a whole artifact. Layers are in the store that it was built into;
+// everything else is here.
+type built struct {
+	version   Version
+	metadata  Metadata
+	index     blob
+	platforms []builtPlatform
+	referrers []referrer
+}
+
+// build makes the artifact, layers first.
+func build(ctx context.Context, dist *Dist, version Version, store layerStore, opts PackOptions) (*built, error) {
+	if version.IsZero() {
+		return nil, fmt.Errorf("%w: none given", ErrVersion)
+	}
+	if err := opts.Metadata.validate(); err != nil {
+		return nil, err
+	}
+	b := &built{version: version, platforms: make([]builtPlatform, len(dist.inputs))}
+	executables := make([]sbom.Executable, len(dist.inputs))
+	for i, in := range dist.inputs {
+		exe, err := describe(in, opts.Licenses)
+		if err != nil {
+			return nil, err
+		}
+		executables[i] = exe
+	}
+	metadata, extra := opts.Metadata.complete(executables)
+	b.metadata = metadata
+
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(opts.parallel())
+	for i, in := range dist.inputs {
+		g.Go(func() error {
+			p, err := buildPlatform(gctx, layer{in: in, created: metadata.Created}, version, metadata, store, opts)
+			if err != nil {
+				return fmt.Errorf("packaging %s: %w", in.platform, err)
+			}
+			p.executable = executables[i]
+			b.platforms[i] = p
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := b.buildIndex(extra); err != nil {
+		return nil, err
+	}
+	if opts.SkipSBOM {
+		return b, nil
+	}
+	return b, b.buildSBOMs(opts)
+}
+
+// buildPlatform makes layer, config and manifest of one platform.
+func buildPlatform(ctx context.Context, l layer, version Version, metadata Metadata, store layerStore, opts PackOptions) (builtPlatform, error) {
+	record, err := storeLayer(ctx, l, store, opts)
+	if err != nil {
+		return builtPlatform{}, err
+	}
+	p := builtPlatform{in: l.in, layer: record.descriptor()}
+	p.layer.Annotations = map[string]string{artifact.AnnotationLayer: version.String()}
+	annotations := metadata.annotations(version)
+	p.config.desc, p.config.content, err = artifact.EncodeConfig(artifact.ConfigInput{
+		Platform: l.in.platform, Version: version.String(), DiffIDs: []digest.Digest{record.DiffID},
+		Created: metadata.Created, Labels: annotations,
+	})
+	if err != nil {
+		return builtPlatform{}, err
+	}
+	p.manifest.desc, p.manifest.content, err = artifact.EncodeManifest(artifact.ManifestInput{
+		Config: p.config.desc, Layers: []ocispec.Descriptor{p.layer}, Annotations: annotations,
+	})
+	return p, err
+}
+
+// storeLayer writes a layer unless the store has it already.
+func storeLayer(ctx context.Context, l layer, store layerStore, opts PackOptions) (layerRecord, error) {
+	cache := layerCache{dir: opts.CacheDir}
+	if record, ok := cache.get(l); ok {
+		there, err := store.has(ctx, record.descriptor())
+		if err != nil {
+			return layerRecord{}, err
+		}
+		if there {
+			opts.Report(Event{Kind: EventReused, Subject: l.in.platform.String(), Size: record.Size})
+			return record, nil
+		}
+	}
+	var diffID digest.Digest
+	desc, err := store.put(ctx, func(w io.Writer) (err error) {
+		diffID, err = l.write(ctx, w)
+		return err
+	})
+	if err != nil {
+		return layerRecord{}, err
+	}
+	record := layerRecord{Digest: desc.Digest, Size: desc.Size, DiffID: diffID}
+	cache.set(l, record)
+	opts.Report(Event{Kind: EventPacked, Subject: l.in.platform.String(), Size: record.Size})
+	return record, nil
+}
+
+func (b *built) buildIndex(extra artifact.Metadata) error {
+	annotations := b.metadata.annotations(b.version)
+	if !extra.IsZero() {
+		text, err := extra.Encode()
+		if err != nil {
+			return err
+		}
+		annotations[artifact.AnnotationMetadata] = text
+	}
+	entries := make([]ocispec.Descriptor, len(b.platforms))
+	for i, p := range b.platforms {
+		entries[i] = p.manifest.desc
+		platform := p.in.platform.OCI()
+		entries[i].Platform = &platform
+		entries[i].Annotations = map[string]string{
+			ocispec.AnnotationVersion:       b.version.String(),
+			ocispec.AnnotationBaseImageName: "scratch",
+		}
+	}
+	var err error
+	b.index.desc, b.index.content, err = artifact.EncodeIndex(entries, annotations)
+	return err
+}
+
+// describe reads the executable of a platform for its bill of materials.
+func describe(in input, licenses sbom.Licenses) (sbom.Executable, error) {
+	bin := in.binary()
+	exe, err := sbom.ReadFile(bin.path, sbom.Options{SHA256: bin.sha256, Licenses: licenses})
+	if err != nil && !errors.Is(err, sbom.ErrNoBuildInfo) {
+		return exe, &InputError{Path: bin.path, Problem: "cannot be read", Err: err}
+	}
+	exe.Name = bin.name
+	exe.Platform = in.platform.String()
+	for _, f := range in.files {
+		if f.name != bin.name {
+			exe.Files = append(exe.Files, sbom.File{Name: f.name, SHA256: f.sha256})
+		}
+	}
+	return exe, nil
+}
+
+// buildSBOMs makes both documents for every platform and for the whole.
+func (b *built) buildSBOMs(opts PackOptions) error {
+	all := make([]sbom.Executable, len(b.platforms))
+	for i, p := range b.platforms {
+		all[i] = p.executable
+		if err := b.addSBOMs(p.manifest.desc, opts, p.executable); err != nil {
+			return fmt.Errorf("bill of materials for %s: %w", p.in.platform, err)
+		}
+	}
+	if err := b.addSBOMs(b.index.desc, opts, all...); err != nil {
+		return fmt.Errorf("bill of materials: %w", err)
+	}
+	return nil
+}
+
+func (b *built) addSBOMs(subject ocispec.Descriptor, opts PackOptions, executables ...sbom.Executable) error {
+	doc, err := sbom.New(sbom.Info{
+		Name:    cmp.Or(b.metadata.Title, executables[0].Main.Path, "fleeting-plugin"),
+		Version: b.version.String(), Supplier: b.metadata.Vendor, License: b.metadata.Licenses, Created: b.metadata.Created,
+		Tool: cmp.Or(opts.Tool, "fleeting-plugin"), ToolVersion: opts.ToolVersion,
+	}, executables...)
+	if err != nil {
+		return err
+	}
+	for _, format := range []struct {
+		mediaType string
+		encode    func() ([]byte, error)
+	}{
+		{artifact.MediaTypeSPDX, doc.SPDX},
+		{artifact.MediaTypeCycloneDX, doc.CycloneDX},
+	} {
+		content, err := format.encode()
+		if err != nil {
+			return err
+		}
+		r := referrer{subject: subject, document: blob{artifact.Describe(format.mediaType, content), content}}
+		r.manifest.desc, r.manifest.content, err = artifact.EncodeReferrer(artifact.ReferrerInput{
+			Subject: subject, ArtifactType: format.mediaType, Layer: r.document.desc,
+			Annotations: map[string]string{ocispec.AnnotationCreated: b.metadata.annotations(b.version)[ocispec.AnnotationCreated]},
+		})
+		if err != nil {
+			return err
+		}
+		b.referrers = append(b.referrers, r)
+	}
+	return nil
+}

@@ -1,0 +1,241 @@
+package packager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
+
+// ScanOptions change where [Scan] looks. The zero value reads the folder.
+type ScanOptions struct {
+	// Platforms maps platforms ("linux/amd64", "linux/arm/v7") to an executable
+	// or to a folder that holds "plugin" and its companions. If it is not
+	// empty, nothing else is read.
+	Platforms map[string]string
+	// GoreleaserID chooses among several builds in goreleaser's artifacts.json.
+	GoreleaserID string
+}
+
+// Dist is a checked set of executables, one for each platform. Only [Scan]
+// makes one.
+type Dist struct {
+	dir      string
+	inputs   []input
+	warnings []Warning
+}
+
+// input is what goes into the image of one platform.
+type input struct {
+	platform artifact.Platform
+	// files are sorted by name; one of them is the executable.
+	files []file
+	// source is where the executable was found, for messages.
+	source string
+}
+
+// file is one regular file of a platform.
+type file struct {
+	// name in the plugin's folder, path on disk.
+	name, path string
+	size       int64
+	// sha256 of the content, hexadecimal.
+	sha256     string
+	executable bool
+}
+
+// binary returns the plugin's executable.
+func (in input) binary() file {
+	i := slices.IndexFunc(in.files, func(f file) bool { return f.name == in.platform.Executable() })
+	return in.files[i]
+}
+
+// Dir returns the folder that was scanned.
+func (d *Dist) Dir() string { return d.dir }
+
+// Warnings returns what the publisher should look at.
+func (d *Dist) Warnings() []Warning { return slices.Clone(d.warnings) }
+
+// Platforms returns the platforms in the order of the index.
+func (d *Dist) Platforms() []string {
+	out := make([]string, len(d.inputs))
+	for i, in := range d.inputs {
+		out[i] = in.platform.String()
+	}
+	return out
+}
+
+// Scan finds the executables below dir and checks them. It understands three
+// forms: goreleaser's artifacts.json in dir, folders "os/arch[variant]" with
+// the executable "plugin" ("plugin.exe" on Windows), and the explicit list of
+// [ScanOptions]. Every fault is reported, not only the first: the error joins
+// one [*InputError] for each.
+func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
+	d := &Dist{dir: dir}
+	var err error
+	switch {
+	case len(opts.Platforms) > 0:
+		err = d.addExplicit(opts.Platforms)
+	case exists(filepath.Join(dir, goreleaserFile)):
+		err = d.addGoreleaser(filepath.Join(dir, goreleaserFile), opts.GoreleaserID)
+	default:
+		err = d.addFolders()
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(d.inputs, func(a, b input) int { return a.platform.Compare(b.platform) })
+	var problems []error
+	for i := range d.inputs {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if i > 0 && d.inputs[i].platform == d.inputs[i-1].platform {
+			problems = append(problems, &InputError{
+				Path: d.inputs[i].source, Problem: fmt.Sprintf("%s is also in %s", d.inputs[i].platform, d.inputs[i-1].source),
+				Remedy: "keep one of the two",
+			})
+			continue
+		}
+		warnings, err := d.inputs[i].check()
+		d.warnings = append(d.warnings, warnings...)
+		problems = append(problems, err)
+		if err == nil {
+			problems = append(problems, d.inputs[i].hash(ctx))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// hash fills in the digests of the files.
+func (in *input) hash(ctx context.Context) error {
+	for i := range in.files {
+		sum, err := hashFile(ctx, in.files[i].path)
+		if err != nil {
+			return &InputError{Path: in.files[i].path, Problem: "cannot be read", Err: err}
+		}
+		in.files[i].sha256 = sum
+	}
+	return nil
+}
+
+// addFolders reads dir/os/arch[variant].
+func (d *Dist) addFolders() error {
+	systems, err := os.ReadDir(d.dir)
+	if err != nil {
+		return &InputError{Path: d.dir, Problem: "cannot be read", Err: errors.Unwrap(err), Remedy: "name the folder that holds os/arch/plugin"}
+	}
+	known := knownPlatforms()
+	var problems []error
+	for _, system := range systems {
+		dir := filepath.Join(d.dir, system.Name())
+		switch {
+		case !system.IsDir():
+			continue // checksum files and the like lie beside the folders
+		case !known.system(system.Name()):
+			problems = append(problems, &InputError{
+				Path: dir, Problem: "is not the name of an operating system that plugins are published for",
+				Remedy: "folders are named " + strings.Join(known.systems(), ", ") + "; move others out of the way, or name platforms with --platform os/arch=PATH",
+			})
+			continue
+		}
+		archs, err := os.ReadDir(dir)
+		if err != nil {
+			return &InputError{Path: dir, Problem: "cannot be read", Err: err}
+		}
+		for _, arch := range archs {
+			problems = append(problems, d.addFolder(known, system.Name(), arch))
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return err
+	}
+	if len(d.inputs) == 0 {
+		return &InputError{
+			Path: d.dir, Problem: "holds no plugin",
+			Remedy: "build executables to os/arch/plugin below it, for instance " + filepath.Join(d.dir, "linux", "amd64", "plugin"),
+		}
+	}
+	return nil
+}
+
+func (d *Dist) addFolder(known platformSet, system string, entry os.DirEntry) error {
+	path := filepath.Join(d.dir, system, entry.Name())
+	if !entry.IsDir() {
+		return &InputError{
+			Path: path, Problem: "is not a folder",
+			Remedy: "put executables into a folder for their architecture, such as " + filepath.Join(system, "amd64", "plugin"),
+		}
+	}
+	p, err := artifact.ParsePlatform(system + "/" + entry.Name())
+	if err != nil || !known.has(p) || p.Dir() != system+"/"+entry.Name() {
+		return known.refuse(path, system, entry.Name())
+	}
+	files, err := collect(path, p)
+	if err != nil {
+		return err
+	}
+	d.inputs = append(d.inputs, input{platform: p, files: files, source: path})
+	return nil
+}
+
+// addExplicit takes the executables that the caller names.
+func (d *Dist) addExplicit(platforms map[string]string) error {
+	known := knownPlatforms()
+	var problems []error
+	for name, path := range platforms {
+		p, err := artifact.ParsePlatform(name)
+		if err != nil {
+			problems = append(problems, &InputError{Path: name, Problem: "is not a platform", Remedy: "write os/arch or os/arch/variant, such as linux/arm/v7", Err: err})
+			continue
+		}
+		if !known.has(p) {
+			system, arch, _ := strings.Cut(p.Dir(), "/")
+			problems = append(problems, known.refuse(name, system, arch))
+			continue
+		}
+		in := input{platform: p, source: path}
+		info, err := os.Stat(path)
+		switch {
+		case err != nil:
+			err = &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+		case info.IsDir():
+			in.files, err = collect(path, p)
+		default:
+			in.files, err = single(path, p)
+		}
+		problems = append(problems, err)
+		d.inputs = append(d.inputs, in)
+	}
+	return errors.Join(problems...)
+}
+
+// copyBuffer is how much of a file is read at a time.
+const copyBuffer = 128 << 10
+
+// contextReader stops when the context does.
+type contextReader struct {
+	ctx context.Context //nolint:containedctx // lives for one copy
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return c.r.Read(p)
+}

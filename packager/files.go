@@ -1,0 +1,137 @@
+package packager
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
+
+// collect returns the files of a platform's folder: the executable and its
+// companions. What the runner's installer would drop, or would install as
+// something else than what was published, is refused.
+func collect(dir string, p artifact.Platform) ([]file, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, &InputError{Path: dir, Problem: "cannot be read", Err: errors.Unwrap(err)}
+	}
+	var files []file
+	var problems []error
+	seen := map[string]string{}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		f, err := regular(path, e.Name())
+		problems = append(problems, err)
+		files = append(files, f)
+		folded := strings.ToLower(e.Name())
+		if other, ok := seen[folded]; ok {
+			problems = append(problems, &InputError{
+				Path: path, Problem: "differs from " + other + " only in upper and lower case",
+				Remedy: "rename one: file systems of Windows and macOS cannot hold both",
+			})
+		}
+		seen[folded] = e.Name()
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(files, func(f file) bool { return f.name == p.Executable() })
+	if i < 0 {
+		return nil, missing(dir, p, files)
+	}
+	if err := needExecutable(files[i], p); err != nil {
+		return nil, err
+	}
+	files[i].executable = true
+	return files, nil
+}
+
+// single returns one executable, under the name that it has in the artifact.
+func single(path string, p artifact.Platform) ([]file, error) {
+	f, err := regular(path, p.Executable())
+	if err != nil {
+		return nil, err
+	}
+	if err := needExecutable(f, p); err != nil {
+		return nil, err
+	}
+	f.executable = true
+	return []file{f}, nil
+}
+
+// regular checks one file.
+func regular(path, name string) (file, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return file{}, &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+	}
+	mode := info.Mode()
+	refuse := func(problem, remedy string) (file, error) {
+		return file{}, &InputError{Path: path, Problem: problem, Remedy: remedy}
+	}
+	switch {
+	case mode.IsDir():
+		return refuse("is a folder, and the runner's installer takes no folders below the plugin's",
+			"put companion files beside the executable, or embed them")
+	case mode&fs.ModeSymlink != 0:
+		return refuse("is a symbolic link, which the runner's installer drops", "copy the file that it points to")
+	case !mode.IsRegular():
+		return refuse("is not a regular file ("+mode.Type().String()+")", "remove it")
+	case mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
+		return refuse("has a setuid, setgid or sticky bit ("+mode.String()+")", "chmod u-s,g-s,-t "+path)
+	case strings.ContainsAny(name, "\\\x00") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }):
+		return refuse("has a name that other systems cannot hold", "rename it")
+	}
+	return file{
+		name: name, path: path, size: info.Size(),
+		executable: mode.Perm()&0o111 != 0,
+	}, nil
+}
+
+func needExecutable(f file, p artifact.Platform) error {
+	// Windows has no executable bit, neither on the files for it nor for those
+	// who build there.
+	if f.executable || p.OS() == "windows" || runtime.GOOS == "windows" {
+		return nil
+	}
+	return &InputError{Path: f.path, Problem: "is not executable", Remedy: "chmod +x " + f.path}
+}
+
+func missing(dir string, p artifact.Platform, files []file) error {
+	e := &InputError{Path: dir, Problem: "has no file " + p.Executable()}
+	var names []string
+	for _, f := range files {
+		names = append(names, f.name)
+	}
+	switch len(names) {
+	case 0:
+		e.Remedy = "build the executable to " + filepath.Join(dir, p.Executable())
+	case 1:
+		e.Remedy = "rename " + filepath.Join(dir, names[0]) + " to " + p.Executable()
+	default:
+		e.Remedy = "rename the executable to " + p.Executable() + "; there are " + strings.Join(names, ", ")
+	}
+	return e
+}
+
+func hashFile(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path) //nolint:gosec // G304: what is packaged is named by the caller
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	h := sha256.New()
+	if _, err := io.CopyBuffer(h, struct{ io.Reader }{contextReader{ctx, f}}, make([]byte, copyBuffer)); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,123 @@
+package packager
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
+
+// compressionLevel is that of klauspost/compress/gzip. On Go executables it
+// takes a third of the time of the standard library's default for files that
+// are 3 % larger; level 6 saves 1 % more for a quarter more time.
+const compressionLevel = 5
+
+// executableDescriptor is the Windows security descriptor, in base64, that the
+// PAX record MSWINDOWS.rawsd gives to executables in a Windows layer: owner and
+// group are the built-in Administrators and Users. Without it, Windows does not
+// start the file. The runner project's releaser writes the same.
+const executableDescriptor = "AQAAgBQAAAAkAAAAAAAAAAAAAAABAgAAAAAABSAAAAAhAgAAAQIAAAAAAAUgAAAAIQIAAA=="
+
+// layer writes the one layer of a platform. Equal inputs write equal bytes.
+type layer struct {
+	in      input
+	created time.Time
+}
+
+// write writes the compressed layer to w and returns the digest of the tar
+// stream.
+func (l layer) write(ctx context.Context, w io.Writer) (digest.Digest, error) {
+	out := bufio.NewWriterSize(w, copyBuffer)
+	zip, err := gzip.NewWriterLevel(out, compressionLevel)
+	if err != nil {
+		return "", err
+	}
+	diff := sha256.New()
+	archive := tar.NewWriter(io.MultiWriter(zip, diff))
+	if err := l.entries(ctx, archive); err != nil {
+		return "", err
+	}
+	if err := archive.Close(); err != nil {
+		return "", err
+	}
+	if err := zip.Close(); err != nil {
+		return "", err
+	}
+	return digest.NewDigest(digest.SHA256, diff), out.Flush()
+}
+
+func (l layer) entries(ctx context.Context, w *tar.Writer) error {
+	dir := artifact.PluginDir
+	if l.in.platform.OS() == "windows" {
+		// A layer of a Windows image has its files below Files and its registry
+		// below Hives; both folders must be there.
+		for _, name := range []string{"Files/", "Hives/"} {
+			if err := w.WriteHeader(l.header(tar.TypeDir, name, 0o555, 0)); err != nil {
+				return err
+			}
+		}
+		dir = path.Join("Files", dir)
+	}
+	if err := w.WriteHeader(l.header(tar.TypeDir, dir+"/", 0o755, 0)); err != nil {
+		return err
+	}
+	buffer := make([]byte, copyBuffer)
+	for _, f := range l.in.files {
+		h := l.header(tar.TypeReg, path.Join(dir, f.name), 0o644, f.size)
+		if f.executable {
+			h.Mode = 0o755
+		}
+		if f.executable && l.in.platform.OS() == "windows" {
+			h.Format = tar.FormatPAX
+			h.PAXRecords = map[string]string{"MSWINDOWS.rawsd": executableDescriptor}
+		}
+		if err := w.WriteHeader(h); err != nil {
+			return err
+		}
+		if err := l.content(ctx, w, f, buffer); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l layer) header(kind byte, name string, mode, size int64) *tar.Header {
+	h := &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, ModTime: l.created, Format: tar.FormatUSTAR}
+	if len(name) > 100 || size >= 8<<30 {
+		h.Format = tar.FormatPAX
+	}
+	return h
+}
+
+// content copies a file and makes sure that it is still the one that was
+// checked.
+func (l layer) content(ctx context.Context, w io.Writer, f file, buffer []byte) error {
+	in, err := os.Open(f.path) //nolint:gosec // G304: what is packaged is named by the caller
+	if err != nil {
+		return &InputError{Path: f.path, Problem: "cannot be read", Err: err}
+	}
+	defer in.Close() //nolint:errcheck // read only
+	sum := sha256.New()
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(w, sum)}, struct{ io.Reader }{contextReader{ctx, io.LimitReader(in, f.size+1)}}, buffer)
+	if (err == nil && n != f.size) || (err == nil && hexDigest(sum) != f.sha256) || n > f.size {
+		return &InputError{Path: f.path, Problem: "changed while it was packaged", Remedy: "build first, then package"}
+	}
+	if err != nil {
+		return fmt.Errorf("packaging %s: %w", f.path, err)
+	}
+	return nil
+}
+
+func hexDigest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

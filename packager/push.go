@@ -1,0 +1,270 @@
+package packager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// PushOptions change what [Push] does. The zero value is right for most.
+type PushOptions struct {
+	// Replace moves a version tag that is published with other content. Those
+	// who installed the version before keep what they have, and those who
+	// pinned its digest may find nothing.
+	Replace bool
+	// SkipAliases leaves "1.2", "1" and "latest" alone.
+	SkipAliases bool
+	// Parallel is how many blobs are uploaded at a time. Default: 4.
+	Parallel int
+	// Report is told of every step. It is called from several goroutines, one
+	// at a time.
+	Report func(Event)
+}
+
+// Pushed says what [Push] did.
+type Pushed struct {
+	// Repository is "host[:port]/path".
+	Repository string `json:"repository"`
+	// Version and Digest are what is published now.
+	Version Version       `json:"version"`
+	Digest  digest.Digest `json:"digest"`
+	// Uploaded and Present count blobs and their bytes.
+	Uploaded Transfer `json:"uploaded"`
+	Present  Transfer `json:"present"`
+	// Replaced is the digest that the version had before, with --replace.
+	Replaced digest.Digest `json:"replaced,omitempty"`
+	// Aliases are the tags that may point to the version, and where they do.
+	Aliases []Alias `json:"aliases"`
+	// Warnings name what the registry cannot do.
+	Warnings []Warning `json:"warnings,omitempty"`
+}
+
+// Transfer counts blobs.
+type Transfer struct {
+	Blobs int   `json:"blobs"`
+	Bytes int64 `json:"bytes"`
+}
+
+// count keeps the transfers of a push.
+func (p *Pushed) count(report func(Event)) func(Event) {
+	return serialised(func(e Event) {
+		t := &p.Present
+		switch e.Kind {
+		case EventUploaded:
+			t = &p.Uploaded
+			fallthrough
+		case EventPresent, EventReused:
+			t.Blobs++
+			t.Bytes += e.Size
+		default:
+		}
+		reporter(report)(e)
+	})
+}
+
+// Push copies the artifact in the layout folder to a repository: blobs,
+// manifests, index, then what hangs off them, then the version tag, then the
+// aliases. So a tag never points at content that is not there, and an
+// interrupted push can be repeated: what is there is not sent again.
+//
+// A version that is published with another digest is refused with
+// [ErrPublished], unless the options say Replace. Aliases are computed from all
+// tags of the repository, only move forward, and never point to a prerelease.
+// They are looked at again after they were moved, so that of two pushes at once
+// the higher version wins in the end.
+func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions) (*Pushed, error) {
+	layout, err := ociregistry.OpenLayout(ctx, layoutDir)
+	if err != nil {
+		return nil, err
+	}
+	version, index, err := theVersion(ctx, layout)
+	if err != nil {
+		return nil, err
+	}
+	done := &Pushed{Repository: to.Name(), Version: version, Digest: index.desc.Digest}
+	report := done.count(opts.Report)
+	if done.Replaced, err = checkVersionTag(ctx, to, version, index.desc.Digest, opts.Replace); err != nil {
+		return nil, err
+	}
+	if err := copyIndex(ctx, layout, to, index, opts.Parallel, report); err != nil {
+		return nil, err
+	}
+	return done, done.publish(ctx, to, index.desc, opts, report)
+}
+
+// publish moves the tags; everything that they lead to is there.
+func (p *Pushed) publish(ctx context.Context, to Repository, index ocispec.Descriptor, opts PushOptions, report func(Event)) error {
+	if err := moveVersionTag(ctx, to, p.Version, index, opts.Replace, report); err != nil {
+		return err
+	}
+	if opts.SkipAliases {
+		return nil
+	}
+	var err error
+	p.Aliases, p.Warnings, err = moveAliases(ctx, to, p.Version, index, report)
+	if err != nil {
+		return fmt.Errorf("version %s is published, its aliases are not all moved (run the same command again): %w", p.Version, err)
+	}
+	return nil
+}
+
+// theVersion finds the one plugin in a layout.
+func theVersion(ctx context.Context, layout *ociregistry.Layout) (Version, blob, error) {
+	tags, err := layout.Tags(ctx)
+	if err != nil {
+		return Version{}, blob{}, err
+	}
+	var found Version
+	for _, tag := range tags {
+		v, err := ParseVersion(tag)
+		if err != nil || v.String() != tag {
+			continue
+		}
+		if !found.IsZero() {
+			return Version{}, blob{}, fmt.Errorf("%s: %w: it holds several versions, %s and %s", layout.Name(), ErrNotPlugin, found, v)
+		}
+		found = v
+	}
+	if found.IsZero() {
+		return Version{}, blob{}, fmt.Errorf("%s: %w: no tag in it is a version", layout.Name(), ErrNotPlugin)
+	}
+	desc, err := layout.Resolve(ctx, found.String())
+	if err != nil {
+		return Version{}, blob{}, err
+	}
+	content, err := layout.FetchAll(ctx, desc, artifact.ManifestLimit)
+	return found, blob{desc, content}, err
+}
+
+// checkVersionTag looks at what the version's tag points to. It returns the
+// digest that is going to be replaced, or "".
+func checkVersionTag(ctx context.Context, repo Repository, version Version, want digest.Digest, replace bool) (digest.Digest, error) {
+	have, err := repo.Resolve(ctx, version.String())
+	switch {
+	case errors.Is(err, ociregistry.ErrNotFound):
+		return "", nil
+	case err != nil:
+		return "", fmt.Errorf("looking for version %s: %w", version, err)
+	case have.Digest == want:
+		return "", nil
+	case !replace:
+		return "", fmt.Errorf("%s:%s: %w: it is %s there and would become %s", repo.Name(), version, ErrPublished, have.Digest, want)
+	}
+	return have.Digest, nil
+}
+
+// moveVersionTag publishes the version.
+func moveVersionTag(ctx context.Context, repo Repository, version Version, index ocispec.Descriptor, replace bool, report func(Event)) error {
+	// Looked at again: somebody else may have published it in the meantime.
+	have, err := repo.Resolve(ctx, version.String())
+	if err == nil && have.Digest == index.Digest {
+		report(Event{Kind: EventTagKept, Subject: version.String()})
+		return nil
+	}
+	if _, err := checkVersionTag(ctx, repo, version, index.Digest, replace); err != nil {
+		return err
+	}
+	if err := repo.Tag(ctx, index, version.String()); err != nil {
+		return fmt.Errorf("publishing version %s: %w", version, err)
+	}
+	report(Event{Kind: EventTagged, Subject: version.String()})
+	return nil
+}
+
+// copyIndex copies an index, all that it names, and what hangs off any of it.
+func copyIndex(ctx context.Context, from Content, to Target, index blob, parallel int, report func(Event)) error {
+	decoded, err := artifact.DecodeIndex(index.desc.MediaType, index.content)
+	if err != nil {
+		return err
+	}
+	if parallel <= 0 {
+		parallel = 4
+	}
+	manifests := make([]blob, len(decoded.Manifests))
+	var blobs []ocispec.Descriptor
+	for i, desc := range decoded.Manifests {
+		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
+		if err != nil {
+			return err
+		}
+		manifests[i] = blob{plain(desc), content}
+		m, err := artifact.DecodeManifest(desc.MediaType, content)
+		if err != nil {
+			return fmt.Errorf("manifest %s: %w", desc.Digest, err)
+		}
+		blobs = append(append(blobs, m.Config), m.Layers...)
+	}
+	if err := copyBlobs(ctx, from, to, blobs, parallel, report); err != nil {
+		return err
+	}
+	for _, m := range append(manifests, index) {
+		if err := to.PushManifest(ctx, m.desc, m.content); err != nil {
+			return fmt.Errorf("pushing manifest %s: %w", m.desc.Digest, err)
+		}
+	}
+	for _, m := range append(manifests, index) {
+		if err := copyReferrers(ctx, from, to, m.desc, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyBlobs(ctx context.Context, from Content, to Target, blobs []ocispec.Descriptor, parallel int, report func(Event)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(parallel)
+	seen := map[digest.Digest]bool{}
+	for _, desc := range blobs {
+		if seen[desc.Digest] {
+			continue
+		}
+		seen[desc.Digest] = true
+		g.Go(func() error {
+			uploaded, err := to.PushBlob(ctx, plain(desc), func() (io.ReadCloser, error) { return from.Fetch(ctx, desc) })
+			if err != nil {
+				return fmt.Errorf("pushing blob %s: %w", desc.Digest, err)
+			}
+			report(blobEvent(desc, uploaded))
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func copyReferrers(ctx context.Context, from Content, to Target, subject ocispec.Descriptor, report func(Event)) error {
+	referrers, err := from.Referrers(ctx, subject)
+	if err != nil {
+		return err
+	}
+	for _, desc := range referrers {
+		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
+		if err != nil {
+			return err
+		}
+		m, err := artifact.DecodeManifest(desc.MediaType, content)
+		if err != nil {
+			return fmt.Errorf("referrer %s: %w", desc.Digest, err)
+		}
+		if err := copyBlobs(ctx, from, to, append(m.Layers, m.Config), 1, report); err != nil {
+			return err
+		}
+		if err := to.PushManifest(ctx, plain(desc), content); err != nil {
+			return fmt.Errorf("attaching %s to %s: %w", desc.Digest, subject.Digest, err)
+		}
+		report(Event{Kind: EventReferrer, Subject: subject.Digest.String(), Size: desc.Size})
+	}
+	return nil
+}
+
+// plain keeps of a descriptor what identifies content.
+func plain(d ocispec.Descriptor) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: d.MediaType, Digest: d.Digest, Size: d.Size}
+}

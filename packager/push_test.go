@@ -1,0 +1,162 @@
+package packager_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// TestRunnerInstallsWhatPushMade runs the installer of the runner project, which
+// takes no ports, against what was pushed.
+func TestRunnerInstallsWhatPushMade(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	host := portless(t, "10.1.1.1", reg)
+	dir := writeDist(t, "1.2.3", "linux/amd64", "linux/arm64", "windows/amd64")
+	for _, platform := range []string{"linux/amd64", "linux/arm64"} {
+		writeFile(t, filepath.Join(dir, platform, "LICENSE"), []byte("companion\n"), 0o600)
+	}
+	layout, packed := pack(t, "1.2.3", scan(t, dir))
+	pushed, err := packager.Push(t.Context(), layout, repository(t, reg.Host+"/group/demo"), packager.PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pushed.Digest != packed.Digest {
+		t.Errorf("pushed %s, packed %s", pushed.Digest, packed.Digest)
+	}
+	for _, constraint := range []string{"1.2.3", "1.2", "1", "latest"} {
+		plugins := t.TempDir()
+		ref := host + "/group/demo:" + constraint
+		if err := runner.Install(t.Context(), ref, runner.WithDirectory(plugins)); err != nil {
+			t.Fatalf("%s: %v", ref, err)
+		}
+		path, err := runner.LookPath(ref, plugins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(executable(t, runtime.GOOS+"/"+runtime.GOARCH, "1.2.3"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(got) != string(want) {
+			t.Errorf("%s: another executable was installed", ref)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != 0o755 {
+			t.Errorf("%s: mode %v, %v", ref, info.Mode(), err)
+		}
+		companion, err := os.ReadFile(filepath.Join(filepath.Dir(path), "LICENSE"))
+		if err != nil || string(companion) != "companion\n" {
+			t.Errorf("%s: companion: %q, %v", ref, companion, err)
+		}
+	}
+}
+
+func TestPushAttachesSBOMs(t *testing.T) {
+	t.Parallel()
+	layout, packed := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")))
+	for name, reg := range map[string]*registrytest.Registry{
+		"fallback tags": registrytest.New(t), "referrers API": registrytest.NewReferrers(t),
+	} {
+		repo := repository(t, reg.Host+"/demo")
+		if _, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{}); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		subjects := []string{packed.Digest.String()}
+		for _, p := range packed.Platforms {
+			subjects = append(subjects, p.Digest.String())
+		}
+		for _, subject := range subjects {
+			desc, err := repo.Resolve(t.Context(), subject)
+			if err != nil {
+				t.Fatal(err)
+			}
+			referrers, err := repo.Referrers(t.Context(), desc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kinds := map[string]int{}
+			for _, r := range referrers {
+				kinds[r.ArtifactType]++
+			}
+			want := map[string]int{artifact.MediaTypeSPDX: 1, artifact.MediaTypeCycloneDX: 1}
+			if diff := cmp.Diff(want, kinds); diff != "" {
+				t.Errorf("%s: referrers of %s (-want +got):\n%s", name, subject, diff)
+			}
+		}
+	}
+}
+
+func TestPushAgainSendsNothing(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	layout, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64")))
+	repo := repository(t, reg.Host+"/demo")
+	first, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if first.Uploaded.Blobs == 0 {
+		t.Errorf("first push: %+v", first)
+	}
+	second, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Uploaded.Blobs != 0 || second.Present.Blobs != first.Uploaded.Blobs+first.Present.Blobs {
+		t.Errorf("second push sent blobs: %+v", second)
+	}
+	for _, a := range second.Aliases {
+		if a.Moved || a.Version.String() != "1.0.0" {
+			t.Errorf("alias %+v", a)
+		}
+	}
+}
+
+func TestPublishedVersionDoesNotMove(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	repo := repository(t, reg.Host+"/demo")
+	one, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64")))
+	other, changed := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0-other", "linux/amd64")))
+	if _, err := packager.Push(t.Context(), one, repo, packager.PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	before := tags(t, repo)
+	reg.Gate.Forget()
+	if _, err := packager.Push(t.Context(), other, repo, packager.PushOptions{}); !errors.Is(err, packager.ErrPublished) {
+		t.Fatalf("error = %v, want ErrPublished", err)
+	}
+	for _, r := range reg.Gate.Requests() {
+		if r.Method != "GET" && r.Method != "HEAD" {
+			t.Errorf("refused, and yet %s %s", r.Method, r.Path)
+		}
+	}
+	if diff := cmp.Diff(before, tags(t, repo)); diff != "" {
+		t.Errorf("tags moved:\n%s", diff)
+	}
+	pushed, err := packager.Push(t.Context(), other, repo, packager.PushOptions{Replace: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pushed.Replaced.String() != before["1.0.0"] {
+		t.Errorf("replaced %s, want %s", pushed.Replaced, before["1.0.0"])
+	}
+	d := changed.Digest.String()
+	if diff := cmp.Diff(map[string]string{"1.0.0": d, "1.0": d, "1": d, "latest": d}, tags(t, repo)); diff != "" {
+		t.Errorf("tags after --replace (-want +got):\n%s", diff)
+	}
+}

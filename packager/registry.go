@@ -1,0 +1,97 @@
+package packager
+
+import (
+	"context"
+	"io"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
+
+// Content is where an artifact is read from: a repository or a layout.
+type Content interface {
+	// Name is "host[:port]/path" or a folder.
+	Name() string
+	// Fetch opens content; the last Read fails unless size and digest are as
+	// described.
+	Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error)
+	// FetchAll returns content of at most limit bytes, verified.
+	FetchAll(ctx context.Context, desc ocispec.Descriptor, limit int64) ([]byte, error)
+	// Referrers returns the manifests whose subject is the given one.
+	Referrers(ctx context.Context, subject ocispec.Descriptor) ([]ocispec.Descriptor, error)
+}
+
+// Tags finds what tags point to.
+type Tags interface {
+	// Resolve returns what a tag or digest stands for.
+	Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error)
+	// Tags returns all tags.
+	Tags(ctx context.Context) ([]string, error)
+}
+
+// Target takes content.
+type Target interface {
+	// Exists says whether content is there.
+	Exists(ctx context.Context, desc ocispec.Descriptor) (bool, error)
+	// PushBlob stores a blob unless it is there, and says whether it did. open
+	// may be called several times.
+	PushBlob(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) (uploaded bool, err error)
+	// PushManifest stores a manifest and points tags at it. If the manifest
+	// has a subject, it is among the subject's referrers afterwards.
+	PushManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error
+	// Tag points a tag at a manifest that is there.
+	Tag(ctx context.Context, desc ocispec.Descriptor, tag string) error
+}
+
+// Repository is one repository of a registry; [Connect] opens one.
+type Repository interface {
+	Content
+	Tags
+	Target
+}
+
+// Event is a step that was done, for those who show progress.
+type Event struct {
+	// Kind is one of the constants below.
+	Kind EventKind
+	// Subject is the platform, tag or digest that the event is about.
+	Subject string
+	// Size in bytes, where there is one.
+	Size int64
+}
+
+// EventKind says what happened.
+type EventKind string
+
+// The kinds of events.
+const (
+	// EventPacked: the layer of a platform is compressed.
+	EventPacked EventKind = "packed"
+	// EventReused: the layer of a platform was published before and was not
+	// compressed again.
+	EventReused EventKind = "reused"
+	// EventUploaded and EventPresent: a blob was uploaded, or was there.
+	EventUploaded EventKind = "uploaded"
+	EventPresent  EventKind = "present"
+	// EventReferrer: a document hangs off a manifest now.
+	EventReferrer EventKind = "attached"
+	// EventSigned: a manifest is signed.
+	EventSigned EventKind = "signed"
+	// EventTagged and EventTagKept: a tag was moved, or is where it must be.
+	EventTagged  EventKind = "tagged"
+	EventTagKept EventKind = "kept"
+)
+
+func blobEvent(desc ocispec.Descriptor, uploaded bool) Event {
+	if uploaded {
+		return Event{Kind: EventUploaded, Subject: desc.Digest.String(), Size: desc.Size}
+	}
+	return Event{Kind: EventPresent, Subject: desc.Digest.String(), Size: desc.Size}
+}
+
+// reporter returns a function that may always be called.
+func reporter(f func(Event)) func(Event) {
+	if f == nil {
+		return func(Event) {}
+	}
+	return f
+}

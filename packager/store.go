@@ -1,0 +1,163 @@
+package packager
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// layerStore takes layers whose digest is known only when they are written.
+type layerStore interface {
+	// has says whether a layer is there already.
+	has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
+	// put keeps what write writes. write may be called more than once and
+	// writes the same bytes each time.
+	put(ctx context.Context, write func(io.Writer) error) (ocispec.Descriptor, error)
+}
+
+// layoutStore writes each layer once, into its place.
+type layoutStore struct{ layout *ociregistry.Layout }
+
+func (s layoutStore) has(context.Context, ocispec.Descriptor) (bool, error) {
+	return false, nil // a layout is always written anew
+}
+
+func (s layoutStore) put(_ context.Context, write func(io.Writer) error) (ocispec.Descriptor, error) {
+	return s.layout.Ingest(ocispec.MediaTypeImageLayerGzip, write)
+}
+
+// nullStore only measures, for plans.
+type nullStore struct{}
+
+func (nullStore) has(context.Context, ocispec.Descriptor) (bool, error) { return true, nil }
+
+func (nullStore) put(_ context.Context, write func(io.Writer) error) (ocispec.Descriptor, error) {
+	return measure(io.Discard, write)
+}
+
+// measure returns the descriptor of what write writes, and passes it on.
+func measure(w io.Writer, write func(io.Writer) error) (ocispec.Descriptor, error) {
+	d := digest.SHA256.Digester()
+	n := &counter{}
+	if err := write(io.MultiWriter(w, d.Hash(), n)); err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	return ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: d.Digest(), Size: n.n}, nil
+}
+
+type counter struct{ n int64 }
+
+func (c *counter) Write(p []byte) (int, error) {
+	c.n += int64(len(p))
+	return len(p), nil
+}
+
+// remoteStore uploads layers. A registry wants the digest first, so the
+// compressed layer is held in memory; one that is larger than the limit is
+// compressed a second time, straight into the upload. Nothing touches the disk.
+type remoteStore struct {
+	to    Repository
+	limit int
+	// pool holds free chunks, so that one layer after the other uses the same
+	// memory.
+	pool   sync.Pool
+	report func(Event)
+}
+
+const chunkSize = 1 << 20
+
+func (s *remoteStore) has(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
+	return s.to.Exists(ctx, desc)
+}
+
+func (s *remoteStore) put(ctx context.Context, write func(io.Writer) error) (ocispec.Descriptor, error) {
+	buf := &boundedBuffer{limit: s.limit, pool: &s.pool}
+	defer buf.release()
+	desc, err := measure(buf, write)
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(buf.reader()), nil }
+	if buf.over {
+		open = func() (io.ReadCloser, error) { return stream(write), nil }
+	}
+	uploaded, err := s.to.PushBlob(ctx, desc, open)
+	if err != nil {
+		return ocispec.Descriptor{}, fmt.Errorf("pushing layer %s: %w", desc.Digest, err)
+	}
+	s.report(blobEvent(desc, uploaded))
+	return desc, nil
+}
+
+// errStopped ends a stream whose reader was closed early.
+var errStopped = errors.New("reader closed")
+
+// stream runs write as a reader.
+func stream(write func(io.Writer) error) io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(write(w)) }()
+	return streamReader{r}
+}
+
+type streamReader struct{ *io.PipeReader }
+
+func (s streamReader) Close() error { return s.CloseWithError(errStopped) }
+
+// boundedBuffer keeps what is written unless it is more than limit; then it
+// keeps nothing.
+type boundedBuffer struct {
+	limit  int
+	pool   *sync.Pool
+	chunks []*[chunkSize]byte
+	size   int
+	over   bool
+}
+
+func (b *boundedBuffer) Write(p []byte) (int, error) {
+	written := len(p)
+	if !b.over && b.size+len(p) > b.limit {
+		b.over = true
+		b.release()
+	}
+	if b.over {
+		return written, nil
+	}
+	for len(p) > 0 {
+		at := b.size % chunkSize
+		if at == 0 {
+			chunk, ok := b.pool.Get().(*[chunkSize]byte)
+			if !ok {
+				chunk = new([chunkSize]byte)
+			}
+			b.chunks = append(b.chunks, chunk)
+		}
+		n := copy(b.chunks[len(b.chunks)-1][at:], p)
+		p = p[n:]
+		b.size += n
+	}
+	return written, nil
+}
+
+func (b *boundedBuffer) reader() io.Reader {
+	readers := make([]io.Reader, len(b.chunks))
+	for i, c := range b.chunks {
+		end := min(chunkSize, b.size-i*chunkSize)
+		readers[i] = bytes.NewReader(c[:end])
+	}
+	return io.MultiReader(readers...)
+}
+
+func (b *boundedBuffer) release() {
+	for _, c := range b.chunks {
+		b.pool.Put(c)
+	}
+	b.chunks = nil
+}
