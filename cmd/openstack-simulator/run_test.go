@@ -1,0 +1,77 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gopkg.in/yaml.v3"
+)
+
+func TestServesWhatTheCloudsFileNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	exit := make(chan int, 1)
+	go func() {
+		exit <- run(ctx, []string{"--listen", "127.0.0.1:0", "--dir", dir, "--quiet"}, writer, io.Discard)
+		_ = writer.Close()
+	}()
+	greeting := make([]byte, 64)
+	if _, err := io.ReadFull(reader, greeting); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+
+	content, err := os.ReadFile(filepath.Join(dir, "clouds.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Clouds map[string]struct {
+			Auth struct {
+				URL string `yaml:"auth_url"`
+			} `yaml:"auth"`
+		} `yaml:"clouds"`
+	}
+	if err := yaml.Unmarshal(content, &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"simulator", "simulator-appcred", "simulator-tiny"} {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, file.Clouds[name].Auth.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			t.Errorf("%s: %s", name, response.Status)
+		}
+	}
+	key, err := os.Stat(filepath.Join(dir, "id_ed25519"))
+	if err != nil || key.Mode().Perm() != 0o600 {
+		t.Errorf("key: %v, %v", key, err)
+	}
+	cancel()
+	if code := <-exit; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestRefusesToServeOthers(t *testing.T) {
+	t.Parallel()
+	for _, listen := range []string{"0.0.0.0:5000", ":5000", "192.0.2.1:5000", "nonsense"} {
+		var errs strings.Builder
+		if code := run(t.Context(), []string{"--listen", listen, "--dir", t.TempDir()}, io.Discard, &errs); code != exitUsage {
+			t.Errorf("--listen %s: exit code %d: %s", listen, code, errs.String())
+		}
+	}
+}

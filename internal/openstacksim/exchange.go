@@ -1,0 +1,237 @@
+package openstacksim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// maxBody bounds the body of a request; Nova's own limit is of this size.
+const maxBody = 1 << 20
+
+var (
+	errReset = errors.New("openstacksim: connection reset by the cloud")
+	errCut   = errors.New("openstacksim: answer cut short")
+)
+
+// outcome is an exchange before it goes over a wire.
+type outcome struct {
+	status int
+	header http.Header
+	body   []byte
+	cut    bool // the body is announced whole and ends in the middle
+}
+
+// exchange answers one request, faults included. Its error means that there
+// is no answer: the connection breaks, or ctx of the request ended.
+func (s *Simulator) exchange(r *http.Request) (*outcome, error) {
+	body, err := readBody(r)
+	if err != nil {
+		return nil, err
+	}
+	found, vars, status := s.router.find(r)
+	c := &call{
+		request: r, query: r.URL.Query(), vars: vars, body: body,
+		service: serviceOf(r.URL.Path), base: baseOf(r),
+	}
+	fault, index := s.arrive(c, found.op)
+
+	if err := wait(r.Context(), fault.Delay); err != nil {
+		return nil, err
+	}
+	var truth *answer
+	if fault.Commit || (fault.Status == 0 && fault.Drop == DropNothing) {
+		truth = s.perform(c, found, status, fault)
+	}
+	result, err := s.disturb(r.Context(), c, truth, fault)
+	s.settle(index, result, err)
+	return result, err
+}
+
+func readBody(r *http.Request) ([]byte, error) {
+	if r.Body == nil {
+		return nil, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading the request: %w", err)
+	}
+	return body, nil
+}
+
+// arrive records the call and chooses its fault.
+func (s *Simulator) arrive(c *call, op Operation) (Fault, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.requestID = "req-" + s.newID()
+	index := s.record(c, op)
+	return s.faultFor(op, c.request), index
+}
+
+// perform lets the call take effect.
+func (s *Simulator) perform(c *call, found route, status int, fault Fault) *answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	if fault.DropMarker {
+		if marker := s.servers[c.query.Get("marker")]; marker != nil {
+			s.destroy(marker)
+		}
+	}
+	result, err := s.dispatch(c, found, status)
+	if err != nil {
+		result = wrapError(c.service, err)
+	}
+	if result.body != nil {
+		// Encoded under the lock: handlers may hand out what the cloud keeps.
+		encoded, err := json.Marshal(result.body)
+		if err != nil {
+			return wrapError(c.service, err)
+		}
+		result.body = json.RawMessage(encoded)
+	}
+	return result
+}
+
+func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) {
+	if found.handle == nil {
+		return nil, refuse(status, "The resource could not be found.")
+	}
+	if len(c.body) > maxBody {
+		return nil, refuse(http.StatusRequestEntityTooLarge, "Request is too large.")
+	}
+	if !found.open {
+		auth, err := s.authenticate(c)
+		if err != nil {
+			return nil, err
+		}
+		c.auth = auth
+	}
+	if c.service == serviceCompute {
+		micro, err := s.negotiate(c.request.Header)
+		c.micro = micro
+		if err != nil {
+			return nil, err
+		}
+	}
+	return found.handle(c)
+}
+
+// disturb turns a true answer, or the lack of one, into what the caller sees.
+func (s *Simulator) disturb(ctx context.Context, c *call, truth *answer, fault Fault) (*outcome, error) {
+	switch fault.Drop {
+	case DropReset:
+		return nil, errReset
+	case DropHang:
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case DropNothing, DropTruncate:
+	}
+	if fault.Status != 0 {
+		truth = wrapError(c.service, &apiError{status: fault.Status, message: fault.Message})
+	}
+	result := &outcome{status: truth.status, header: http.Header{}, cut: fault.Drop == DropTruncate}
+	s.headers(c, truth, result.header)
+	switch body := truth.body.(type) {
+	case nil:
+	case json.RawMessage:
+		result.body = body
+	default:
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("encoding the answer: %w", err)
+		}
+		result.body = encoded
+	}
+	if fault.Body != "" {
+		result.body = []byte(fault.Body)
+		result.header.Set("Content-Type", "text/html")
+		if fault.ContentType != "" {
+			result.header.Set("Content-Type", fault.ContentType)
+		}
+	}
+	if fault.RetryAfter != "" {
+		result.header.Set("Retry-After", fault.RetryAfter)
+	}
+	return result, nil
+}
+
+func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
+	header.Set("Content-Type", "application/json")
+	header.Set("X-Openstack-Request-Id", c.requestID)
+	if c.service == serviceCompute || c.service == serviceVolume {
+		header.Set("X-Compute-Request-Id", c.requestID)
+	}
+	if c.service == serviceCompute && c.micro.minor > 0 {
+		header.Set("Openstack-Api-Version", "compute "+c.micro.String())
+		header.Set("X-Openstack-Nova-Api-Version", c.micro.String())
+		header.Set("Vary", "OpenStack-API-Version, X-OpenStack-Nova-API-Version")
+	}
+	if truth.status == http.StatusUnauthorized {
+		header.Set("Www-Authenticate", fmt.Sprintf("Keystone uri=%q", c.root(serviceIdentity)+"/v3"))
+	}
+	for key, values := range truth.header {
+		header[key] = values
+	}
+}
+
+// ServeHTTP answers one request.
+func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	result, err := s.exchange(r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for key, values := range result.header {
+		w.Header()[key] = values
+	}
+	if result.status != http.StatusNoContent {
+		w.Header().Set("Content-Length", strconv.Itoa(len(result.body)))
+	}
+	w.WriteHeader(result.status)
+	body := result.body
+	if result.cut {
+		body = body[:len(body)/2]
+	}
+	// Who hung up does not want to know.
+	_, _ = w.Write(body)
+	if result.cut {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func serviceOf(path string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first
+}
+
+func baseOf(r *http.Request) string {
+	scheme := "http"
+	if r.TLS != nil || r.URL.Scheme == "https" {
+		scheme = "https"
+	}
+	host := r.Host
+	if host == "" {
+		host = r.URL.Host
+	}
+	return scheme + "://" + host
+}

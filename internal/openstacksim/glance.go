@@ -1,0 +1,259 @@
+package openstacksim
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Image is one of Glance's. The zero value of a field means what a plain
+// public, active image has.
+type Image struct {
+	// ID is chosen when empty.
+	ID, Name string
+	// Status is active unless set: queued, saving, active, deactivated, deleted …
+	Status string
+	// Visibility is public unless set: public, private, shared, community.
+	Visibility string
+	// Owner is the name of a project; empty means nobody that the users know.
+	Owner string
+	// AcceptedBy are names of projects that accepted a shared image.
+	AcceptedBy []string
+	// Hidden keeps it out of listings that do not ask for hidden ones.
+	Hidden bool
+	// MinDisk is in GiB, MinRAM in MiB.
+	MinDisk, MinRAM int
+	// Properties are shown beside the fields, such as os_type and architecture.
+	Properties map[string]string
+	// Age is how long before its entry the image was made.
+	Age     time.Duration
+	created time.Time
+	owner   string
+}
+
+const imagePage = 25
+
+func (s *Simulator) glanceRoutes() []route {
+	return []route{
+		{http.MethodGet, "/image", OpImageInfo, true, s.glanceVersions},
+		{http.MethodGet, "/image/versions", OpImageInfo, true, s.glanceVersions},
+		{http.MethodGet, "/image/v2", OpImageInfo, true, s.glanceVersions},
+		{http.MethodGet, "/image/v2/images", OpImageList, false, s.listImages},
+		{http.MethodGet, "/image/v2/images/{id}", OpImageShow, false, s.showImage},
+	}
+}
+
+func glanceError(e *apiError) *answer {
+	if e.status == http.StatusUnauthorized {
+		return keystoneError(e)
+	}
+	return &answer{status: e.status, body: map[string]any{
+		"message": e.message + "<br /><br />\n\n\n",
+		"code":    fmt.Sprintf("%d %s", e.status, http.StatusText(e.status)),
+		"title":   http.StatusText(e.status),
+	}}
+}
+
+func (s *Simulator) glanceVersions(c *call) (*answer, error) {
+	return &answer{status: http.StatusMultipleChoices, body: map[string]any{"versions": []any{map[string]any{
+		"id": "v2.9", "status": "CURRENT", "links": []link{{Rel: "self", Href: c.root(serviceImage) + "/v2/"}},
+	}}}}, nil
+}
+
+func (s *Simulator) plantImage(image Image) string {
+	image.ID = orElse(image.ID, s.newID)
+	if image.Status == "" {
+		image.Status = "active"
+	}
+	if image.Visibility == "" {
+		image.Visibility = "public"
+	}
+	image.owner = s.projectID(image.Owner)
+	image.created = s.present.Add(-image.Age)
+	s.images = append(s.images, image)
+	return image.ID
+}
+
+func imageView(image Image) map[string]any {
+	view := map[string]any{}
+	for key, value := range image.Properties {
+		view[key] = value
+	}
+	maps.Copy(view, map[string]any{
+		"id": image.ID, "name": image.Name, "status": image.Status, "visibility": image.Visibility,
+		"owner": image.owner, "os_hidden": image.Hidden, "protected": false, "tags": []string{},
+		"min_disk": image.MinDisk, "min_ram": image.MinRAM, "disk_format": "raw", "container_format": "bare",
+		"size": 4096, "virtual_size": 4096, "checksum": stableHex(image.ID),
+		"os_hash_algo": "sha512", "os_hash_value": strings.Repeat(stableHex(image.ID), 4),
+		"created_at": image.created.UTC().Format(withZone), "updated_at": image.created.UTC().Format(withZone),
+		"self": "/v2/images/" + image.ID, "file": "/v2/images/" + image.ID + "/file", "schema": "/v2/schemas/image",
+		"stores": "file",
+	})
+	if image.Status == "queued" {
+		view["size"], view["virtual_size"], view["checksum"] = nil, nil, nil
+	}
+	return view
+}
+
+// visible tells whether a project may see and use an image.
+func (s *Simulator) visible(project string, image Image) bool {
+	switch {
+	case image.Visibility == "public", image.Visibility == "community", image.owner == project:
+		return true
+	case image.Visibility == "shared":
+		p := s.project(project)
+		return p != nil && slices.Contains(image.AcceptedBy, p.Name)
+	default:
+		return false
+	}
+}
+
+func (s *Simulator) visibleImage(project, id string) *Image {
+	for i := range s.images {
+		if s.images[i].ID == id && s.visible(project, s.images[i]) {
+			return &s.images[i]
+		}
+	}
+	return nil
+}
+
+func (s *Simulator) showImage(c *call) (*answer, error) {
+	image := s.visibleImage(c.auth.project.ID, c.arg("id"))
+	if image == nil {
+		return nil, notFound("No image found with ID %s", c.arg("id"))
+	}
+	return ok(imageView(*image))
+}
+
+func (s *Simulator) listImages(c *call) (*answer, error) {
+	matches := []Image{}
+	for _, image := range s.images {
+		wanted, err := s.imageWanted(c, image)
+		if err != nil {
+			return nil, err
+		}
+		if wanted {
+			matches = append(matches, image)
+		}
+	}
+	sortImages(matches, c.query.Get("sort"), c.query.Get("sort_key"), c.query.Get("sort_dir"))
+	if marker := c.query.Get("marker"); marker != "" {
+		at := slices.IndexFunc(matches, func(image Image) bool { return image.ID == marker })
+		if at < 0 {
+			return nil, badRequest("Invalid marker. Image could not be found.")
+		}
+		matches = matches[at+1:]
+	}
+	limit := imagePage
+	if n, err := strconv.Atoi(c.query.Get("limit")); err == nil && n > 0 {
+		limit = min(n, 1000)
+	}
+	body := map[string]any{"schema": "/v2/schemas/images"}
+	query := c.query
+	query.Del("marker")
+	body["first"] = withQuery("/v2/images", query.Encode())
+	if len(matches) > limit {
+		matches = matches[:limit]
+	}
+	if len(matches) == limit && limit > 0 {
+		query.Set("marker", matches[len(matches)-1].ID)
+		body["next"] = withQuery("/v2/images", query.Encode())
+	}
+	views := []any{}
+	for _, image := range matches {
+		views = append(views, imageView(image))
+	}
+	body["images"] = views
+	return ok(body)
+}
+
+func withQuery(path, query string) string {
+	if query == "" {
+		return path
+	}
+	return path + "?" + query
+}
+
+// imageWanted applies the filters of a listing.
+func (s *Simulator) imageWanted(c *call, image Image) (bool, error) {
+	visibility := c.query.Get("visibility")
+	switch {
+	case !s.visible(c.auth.project.ID, image),
+		image.Visibility == "community" && image.owner != c.auth.project.ID && visibility != "community" && visibility != "all",
+		visibility != "" && visibility != "all" && visibility != image.Visibility,
+		image.Hidden != (c.query.Get("os_hidden") == "true"):
+		return false, nil
+	}
+	view := imageView(image)
+	for key, values := range c.query {
+		value := values[len(values)-1]
+		switch key {
+		case "limit", "marker", "sort", "sort_key", "sort_dir", "visibility", "os_hidden", "member_status":
+			continue
+		case "name", "id", "status":
+			list, isList := strings.CutPrefix(value, "in:")
+			if isList && !slices.Contains(splitQuoted(list), fmt.Sprint(view[key])) {
+				return false, nil
+			}
+			if !isList && fmt.Sprint(view[key]) != value {
+				return false, nil
+			}
+		case "created_at", "updated_at":
+			return false, badRequest("The simulator does not filter images by %s.", key)
+		default:
+			if fmt.Sprint(view[key]) != value {
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// splitQuoted splits the operand of Glance's operator in:, whose parts may be quoted.
+func splitQuoted(list string) []string {
+	var parts []string
+	var part strings.Builder
+	quoted := false
+	for _, r := range list {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case r == ',' && !quoted:
+			parts = append(parts, part.String())
+			part.Reset()
+		default:
+			part.WriteRune(r)
+		}
+	}
+	return append(parts, part.String())
+}
+
+// sortImages orders by sort=key:dir or sort_key and sort_dir; newest first by default.
+func sortImages(images []Image, both, key, direction string) {
+	if both != "" {
+		first, _, _ := strings.Cut(both, ",")
+		key, direction, _ = strings.Cut(first, ":")
+	}
+	if key == "" {
+		key = "created_at"
+	}
+	slices.SortStableFunc(images, func(a, b Image) int {
+		order := 0
+		if key == "name" {
+			order = strings.Compare(a.Name, b.Name)
+		} else {
+			order = a.created.Compare(b.created)
+		}
+		if order == 0 {
+			order = strings.Compare(a.ID, b.ID)
+		}
+		if direction != "asc" {
+			order = -order
+		}
+		return order
+	})
+}

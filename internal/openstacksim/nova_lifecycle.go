@@ -1,0 +1,222 @@
+package openstacksim
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// plan enters a later step of a server; it is dropped when another step was
+// planned meanwhile.
+func (s *Simulator) plan(srv *server, d time.Duration, step func()) {
+	srv.build++
+	number := srv.build
+	s.after(d, func() {
+		if srv.build == number && !srv.gone() {
+			step()
+		}
+	})
+}
+
+// begin starts the build of a new server.
+func (s *Simulator) begin(srv *server) {
+	srv.vm, srv.task = vmBuilding, taskScheduling
+	srv.created, srv.updated = s.present, s.present
+	srv.fate = s.fateOf(srv)
+	srv.locked, srv.adminLocked = srv.fate.AdminLock, srv.fate.AdminLock
+	total := s.options.BuildTime
+	if srv.fate.BuildTime != 0 {
+		total = max(srv.fate.BuildTime, 0)
+	}
+	s.plan(srv, total/4, func() { s.schedule(srv, total-total/4) })
+}
+
+// schedule picks the host and makes what the server needs there.
+func (s *Simulator) schedule(srv *server, rest time.Duration) {
+	if srv.fate.Hostless && srv.fate.Fault != "" {
+		s.fail(srv, srv.fate.Fault)
+		return
+	}
+	host, found := s.place(srv)
+	if !found {
+		s.fail(srv, FaultNoValidHost)
+		return
+	}
+	srv.host, srv.zone, srv.task = host.Name, host.Zone, taskSpawning
+	s.touch(srv)
+	if problem := s.equip(srv); problem != "" {
+		s.fail(srv, fmt.Sprintf("Build of instance %s aborted: %s", srv.id, problem))
+		return
+	}
+	if srv.fate.StuckBuilding {
+		return
+	}
+	s.plan(srv, rest, func() {
+		if srv.fate.Fault != "" {
+			s.fail(srv, srv.fate.Fault)
+			return
+		}
+		s.spawned(srv)
+	})
+}
+
+// equip makes the ports and the volume, or says why not.
+func (s *Simulator) equip(srv *server) string {
+	for _, want := range srv.wantNetworks {
+		if want.network != nil && want.network.External && want.network.Project != srv.project {
+			return "Failed to allocate the network(s), not rescheduling."
+		}
+		p, err := s.bindPort(srv, want)
+		if err != nil {
+			return "Failed to allocate the network(s), not rescheduling."
+		}
+		srv.ports = append(srv.ports, p.id)
+	}
+	if srv.wantVolume != nil {
+		v, problem := s.bootVolume(srv, *srv.wantVolume)
+		if problem != "" {
+			return problem
+		}
+		srv.volumes = append(srv.volumes, v.id)
+	}
+	return ""
+}
+
+func (s *Simulator) spawned(srv *server) {
+	srv.vm, srv.task = vmActive, ""
+	srv.launched = s.present
+	s.touch(srv)
+	if srv.fate.PowerOffAfter > 0 {
+		s.plan(srv, srv.fate.PowerOffAfter, func() { s.powerOff(srv) })
+	}
+}
+
+// powerOff is the guest shutting itself down; Nova notes it as a stop.
+func (s *Simulator) powerOff(srv *server) {
+	if srv.vm != vmActive || srv.task != "" {
+		return
+	}
+	srv.vm = vmStopped
+	s.act(srv, "stop", "req-"+s.newID())
+	s.touch(srv)
+}
+
+// fail ends a build in ERROR.
+func (s *Simulator) fail(srv *server, message string) {
+	s.strip(srv)
+	srv.vm, srv.task, srv.host, srv.zone = vmError, "", "", ""
+	srv.fault = &serverFault{code: 500, message: message, at: s.present}
+	srv.build++
+	s.touch(srv)
+}
+
+// strip gives back what a server holds outside of Nova.
+func (s *Simulator) strip(srv *server) {
+	for _, id := range srv.ports {
+		s.releasePort(id)
+	}
+	for _, id := range srv.volumes {
+		s.detachVolume(id)
+	}
+	srv.ports, srv.volumes = nil, nil
+}
+
+// remove starts the deletion of a server that may be deleted.
+func (s *Simulator) remove(srv *server, forced bool) {
+	if srv.task == taskDeleting && !forced {
+		return
+	}
+	if consume(&srv.fate.IgnoreDeletes) {
+		return
+	}
+	if srv.host == "" && srv.vm != vmShelved {
+		s.destroy(srv)
+		return
+	}
+	srv.task = taskDeleting
+	s.touch(srv)
+	if srv.fate.StuckDeleting && !forced {
+		srv.build++
+		return
+	}
+	total := s.options.DeleteTime
+	if srv.fate.DeleteTime != 0 {
+		total = max(srv.fate.DeleteTime, 0)
+	}
+	s.plan(srv, total, func() {
+		if consume(&srv.fate.FailDeletes) {
+			srv.vm, srv.task = vmError, ""
+			srv.fault = &serverFault{code: 500, message: "lab_delete_fail", at: s.present}
+			s.touch(srv)
+			return
+		}
+		s.destroy(srv)
+	})
+}
+
+// destroy ends a server at once.
+func (s *Simulator) destroy(srv *server) {
+	if srv.gone() {
+		return
+	}
+	s.strip(srv)
+	srv.vm, srv.task, srv.shown = vmDeleted, "", ""
+	srv.terminated = s.present
+	s.touch(srv)
+	if s.shells != nil {
+		s.shells.forget(srv.id)
+	}
+}
+
+// place picks the emptiest host that has room and suits the zone and the group.
+func (s *Simulator) place(srv *server) (Host, bool) {
+	type load struct{ servers, cores, ram, fellows int }
+	loads := map[string]*load{}
+	for _, h := range s.hosts {
+		loads[h.Name] = &load{}
+	}
+	grouped := 0
+	for _, other := range s.serverOrder {
+		l := loads[other.host]
+		if l == nil || other.gone() {
+			continue
+		}
+		l.servers++
+		l.cores += other.flavor.VCPUs
+		l.ram += other.flavor.RAM
+		if srv.group != nil && other.group == srv.group {
+			l.fellows++
+			grouped++
+		}
+	}
+	policy := ""
+	if srv.group != nil {
+		policy = srv.group.Policy
+	}
+	var best *Host
+	for i, h := range s.hosts {
+		l := loads[h.Name]
+		tooSmall := l.cores+srv.flavor.VCPUs > h.VCPUs || l.ram+srv.flavor.RAM > h.RAM
+		wrongZone := srv.wantZone != "" && h.Zone != srv.wantZone
+		apart := policy == "anti-affinity" && l.fellows > 0
+		together := policy == "affinity" && grouped > 0 && l.fellows == 0
+		if tooSmall || wrongZone || apart || together {
+			continue
+		}
+		if best == nil || preferred(policy, l.fellows, loads[best.Name].fellows, l.servers, loads[best.Name].servers) {
+			best = &s.hosts[i]
+		}
+	}
+	if best == nil {
+		return Host{}, false
+	}
+	return *best, true
+}
+
+// preferred tells whether a host is better than the best so far.
+func preferred(policy string, fellows, bestFellows, servers, bestServers int) bool {
+	if strings.HasPrefix(policy, "soft-") && fellows != bestFellows {
+		return (policy == "soft-affinity") == (fellows > bestFellows)
+	}
+	return servers < bestServers
+}

@@ -1,0 +1,94 @@
+package openstacksim
+
+import (
+	"slices"
+	"strings"
+)
+
+// usage is what a project's servers take of its quota.
+type usage struct{ instances, cores, ram int }
+
+func (s *Simulator) usage(project string) usage {
+	var u usage
+	for _, srv := range s.serverOrder {
+		if srv.project == project && !srv.gone() {
+			u.instances++
+			u.cores += srv.flavor.VCPUs
+			u.ram += srv.flavor.RAM
+		}
+	}
+	return u
+}
+
+// fitting gives how many more servers of a flavor the quota allows, at most
+// want, and the refusal for when it does not allow want.
+func (s *Simulator) fitting(project *Project, f Flavor, want int) (int, error) {
+	used := s.usage(project.ID)
+	resources := []struct {
+		name              string
+		used, limit, each int
+	}{
+		{"cores", used.cores, project.Quota.Cores, f.VCPUs},
+		{"instances", used.instances, project.Quota.Instances, 1},
+		{"ram", used.ram, project.Quota.RAM, f.RAM},
+	}
+	fits := want
+	var overs []string
+	first := -1
+	for i, r := range resources {
+		if r.limit == Unlimited || r.used+r.each*want <= r.limit {
+			continue
+		}
+		overs = append(overs, r.name)
+		if first < 0 {
+			first = i
+		}
+		fits = min(fits, max(r.limit-r.used, 0)/max(r.each, 1))
+	}
+	if first < 0 {
+		return want, nil
+	}
+	r := resources[first]
+	return fits, forbidden("Quota exceeded for %[1]s: Requested %[2]d, but already used %[3]d of %[4]d %[1]s",
+		strings.Join(overs, ", "), r.each*want, r.used, r.limit)
+}
+
+func (s *Simulator) showLimits(c *call) (*answer, error) {
+	quota, used := c.auth.project.Quota, s.usage(c.auth.project.ID)
+	groups := 0
+	for _, g := range s.serverGroups {
+		if g.Project == c.auth.project.ID {
+			groups++
+		}
+	}
+	absolute := map[string]any{
+		"maxTotalInstances": quota.Instances, "maxTotalCores": quota.Cores, "maxTotalRAMSize": quota.RAM,
+		"maxServerMeta": quota.MetadataItems, "maxTotalKeypairs": quota.KeyPairs,
+		"maxServerGroups": quota.ServerGroups, "maxServerGroupMembers": quota.ServerGroupMembers,
+		"totalInstancesUsed": used.instances, "totalCoresUsed": used.cores, "totalRAMUsed": used.ram,
+		"totalServerGroupsUsed": groups,
+	}
+	if !c.micro.least(57) {
+		absolute["maxImageMeta"], absolute["maxPersonality"], absolute["maxPersonalitySize"] = 128, 5, 10240
+	}
+	return ok(map[string]any{"limits": map[string]any{"rate": []any{}, "absolute": absolute}})
+}
+
+func (s *Simulator) zones() []string {
+	var zones []string
+	for _, h := range s.hosts {
+		if !slices.Contains(zones, h.Zone) {
+			zones = append(zones, h.Zone)
+		}
+	}
+	slices.Sort(zones)
+	return zones
+}
+
+func (s *Simulator) listZones(*call) (*answer, error) {
+	views := []any{}
+	for _, zone := range s.zones() {
+		views = append(views, map[string]any{"zoneName": zone, "zoneState": map[string]any{"available": true}, "hosts": nil})
+	}
+	return ok(map[string]any{"availabilityZoneInfo": views})
+}

@@ -1,0 +1,109 @@
+package openstacksim
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// microversion is one of Nova's 2.minor; its zero value is none.
+type microversion struct{ minor int }
+
+func (m microversion) String() string { return "2." + strconv.Itoa(m.minor) }
+
+// least tells whether the call asked for at least 2.minor.
+func (m microversion) least(minor int) bool { return m.minor >= minor }
+
+func parseMicroversion(text string) (microversion, bool) {
+	minor, found := strings.CutPrefix(text, "2.")
+	n, err := strconv.Atoi(minor)
+	if !found || err != nil || n < 1 {
+		return microversion{}, false
+	}
+	return microversion{n}, true
+}
+
+// negotiate finds the microversion of a call.
+func (s *Simulator) negotiate(header http.Header) (microversion, error) {
+	greatest, _ := parseMicroversion(s.options.MaxMicroversion)
+	switch asked := askedMicroversion(header); asked {
+	case "":
+		return microversion{1}, nil
+	case "latest":
+		return greatest, nil
+	default:
+		version, valid := parseMicroversion(asked)
+		if !valid {
+			return microversion{1}, badRequest("API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", asked)
+		}
+		if version.minor > greatest.minor {
+			return version, refuse(http.StatusNotAcceptable,
+				"Version %s is not supported by the API. Minimum is 2.1 and maximum is %s.", asked, greatest)
+		}
+		return version, nil
+	}
+}
+
+// novaError wraps a refusal as Nova and Cinder do.
+func novaError(e *apiError) *answer {
+	wrappers := map[int]string{
+		http.StatusBadRequest: "badRequest", http.StatusForbidden: "forbidden", http.StatusNotFound: "itemNotFound",
+		http.StatusConflict: "conflictingRequest", http.StatusMethodNotAllowed: "badMethod",
+		http.StatusRequestEntityTooLarge: "overLimit", http.StatusTooManyRequests: "overLimit",
+	}
+	wrapper, known := wrappers[e.status]
+	if !known {
+		wrapper = "computeFault"
+	}
+	return &answer{status: e.status, body: map[string]any{wrapper: map[string]any{"code": e.status, "message": e.message}}}
+}
+
+func (s *Simulator) computeVersions(c *call) (*answer, error) {
+	if s.options.NoVersions {
+		return nil, notFound("The resource could not be found.")
+	}
+	old := map[string]any{
+		"id": "v2.0", "status": "SUPPORTED", "version": "", "min_version": "", "updated": "2011-01-21T11:33:21Z",
+		"links": []any{map[string]any{"rel": "self", "href": c.root(serviceCompute) + "/v2/"}},
+	}
+	current := s.computeDocument(c)
+	delete(current, "media-types")
+	current["links"] = []any{map[string]any{"rel": "self", "href": c.root(serviceCompute) + "/v2.1/"}}
+	c.micro = microversion{}
+	return ok(map[string]any{"versions": []any{old, current}})
+}
+
+func (s *Simulator) computeVersion(c *call) (*answer, error) {
+	if s.options.NoVersions {
+		return nil, notFound("The resource could not be found.")
+	}
+	return ok(map[string]any{"version": s.computeDocument(c)})
+}
+
+func (s *Simulator) computeDocument(c *call) map[string]any {
+	return map[string]any{
+		"id": "v2.1", "status": "CURRENT", "version": s.options.MaxMicroversion, "min_version": "2.1",
+		"updated": "2013-07-23T11:33:21Z",
+		"links": []any{
+			map[string]any{"rel": "self", "href": c.root(serviceCompute) + "/v2.1/"},
+			map[string]any{"rel": "describedby", "type": "text/html", "href": "http://docs.openstack.org/"},
+		},
+		"media-types": []any{map[string]any{"base": "application/json", "type": "application/vnd.openstack.compute+json;version=2.1"}},
+	}
+}
+
+// novaLinks are the two links of a thing of Nova.
+func novaLinks(c *call, kind, id string) []link {
+	return []link{
+		{Rel: "self", Href: fmt.Sprintf("%s/v2.1/%s/%s", c.root(serviceCompute), kind, id)},
+		{Rel: "bookmark", Href: fmt.Sprintf("%s/%s/%s", c.root(serviceCompute), kind, id)},
+	}
+}
+
+type link struct {
+	Rel  string `json:"rel"`
+	Href string `json:"href"`
+}
+
+func bookmark(c *call, kind, id string) []link { return novaLinks(c, kind, id)[1:] }

@@ -1,0 +1,53 @@
+package openstacksim
+
+// Operation names a kind of call, for rules and for budgets. It starts with
+// the name of the service and a colon.
+type Operation string
+
+// The operations that tests count and disturb most. Every call has one: what
+// the simulator does not know is OpUnknown.
+const (
+	OpUnknown Operation = "unknown"
+
+	OpTokenCreate   Operation = "identity:token.create"
+	OpTokenShow     Operation = "identity:token.show"
+	OpTokenRevoke   Operation = "identity:token.revoke"
+	OpIdentityInfo  Operation = "identity:info"
+	OpComputeInfo   Operation = "compute:versions"
+	OpFlavorList    Operation = "compute:flavor.list"
+	OpFlavorShow    Operation = "compute:flavor.show"
+	OpServerCreate  Operation = "compute:server.create"
+	OpServerList    Operation = "compute:server.list"
+	OpServerDetail  Operation = "compute:server.detail"
+	OpServerShow    Operation = "compute:server.show"
+	OpServerUpdate  Operation = "compute:server.update"
+	OpServerDelete  Operation = "compute:server.delete"
+	OpServerAction  Operation = "compute:server.action"
+	OpServerTags    Operation = "compute:server.tags"
+	OpServerMeta    Operation = "compute:server.metadata"
+	OpServerParts   Operation = "compute:server.parts"
+	OpKeyPairs      Operation = "compute:keypairs"
+	OpServerGroups  Operation = "compute:server-groups"
+	OpLimits        Operation = "compute:limits"
+	OpZones         Operation = "compute:zones"
+	OpImageList     Operation = "image:image.list"
+	OpImageShow     Operation = "image:image.show"
+	OpImageInfo     Operation = "image:versions"
+	OpNetworks      Operation = "network:networks"
+	OpSubnets       Operation = "network:subnets"
+	OpPorts         Operation = "network:ports"
+	OpSecurityGroup Operation = "network:security-groups"
+	OpFloatingIPs   Operation = "network:floatingips"
+	OpNetworkInfo   Operation = "network:info"
+	OpVolumes       Operation = "volume:volumes"
+	OpVolumeInfo    Operation = "volume:info"
+)
+
+// The services as they are called in paths, operations and rules.
+const (
+	serviceIdentity = "identity"
+	serviceCompute  = "compute"
+	serviceImage    = "image"
+	serviceNetwork  = "network"
+	serviceVolume   = "volume"
+)

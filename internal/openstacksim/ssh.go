@@ -1,0 +1,269 @@
+package openstacksim
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"strconv"
+	"sync"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// guest is the server that answers on an address.
+type guest struct {
+	server     string // ID
+	publicKey  string // of its key pair; may be empty
+	userName   string
+	serverName string
+}
+
+// mayLogin tells which server answers SSH on an address at present, if any.
+func (s *Simulator) mayLogin(address netip.Addr) (guest, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.advance()
+	for _, p := range s.ports {
+		if p.ipv4 != address && !s.floatsTo(address, p) {
+			continue
+		}
+		srv := s.servers[p.device]
+		if srv == nil || srv.vm != vmActive || s.present.Before(srv.launched.Add(s.options.BootTime)) {
+			return guest{}, false
+		}
+		key, _ := s.findKeyPair(srv.user, srv.keyName)
+		return guest{server: srv.id, publicKey: key.PublicKey, serverName: srv.name}, true
+	}
+	return guest{}, false
+}
+
+func (s *Simulator) floatsTo(address netip.Addr, p *port) bool {
+	for _, f := range s.floatingIPs {
+		if f.address == address && f.port == p.id {
+			return true
+		}
+	}
+	return false
+}
+
+// SSHPort is the port on which servers answer SSH; 0 without SSH.
+func (s *Simulator) SSHPort() int {
+	if s.shells == nil {
+		return 0
+	}
+	return s.shells.port
+}
+
+// shells are the SSH servers of a simulator, one listener per address.
+type shells struct {
+	options SSH
+	port    int
+	keys    [][]byte
+	host    ssh.Signer
+	login   func(netip.Addr) (guest, bool)
+	root    string
+	ctx     context.Context //nolint:containedctx // the life of the servers, ended by close
+	cancel  context.CancelFunc
+	wait    sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	listeners map[netip.Addr]net.Listener
+	running   map[string]context.CancelFunc // by server
+	lives     map[string]context.Context
+}
+
+func newShells(options SSH, login func(netip.Addr) (guest, bool)) (*shells, error) {
+	sh := &shells{
+		options: options, port: options.Port, login: login,
+		listeners: map[netip.Addr]net.Listener{}, running: map[string]context.CancelFunc{}, lives: map[string]context.Context{},
+	}
+	for _, line := range options.AuthorizedKeys {
+		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+		if err != nil {
+			return nil, fmt.Errorf("openstacksim: authorized key %.40q: %w", line, err)
+		}
+		sh.keys = append(sh.keys, key.Marshal())
+	}
+	_, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		return nil, fmt.Errorf("openstacksim: host key: %w", err)
+	}
+	if sh.host, err = ssh.NewSignerFromKey(private); err != nil {
+		return nil, fmt.Errorf("openstacksim: host key: %w", err)
+	}
+	if sh.port == 0 {
+		if sh.port, err = freePort(); err != nil {
+			return nil, err
+		}
+	}
+	if sh.root, err = os.MkdirTemp(options.Dir, "openstack-simulator-"); err != nil {
+		return nil, fmt.Errorf("openstacksim: folder of the servers: %w", err)
+	}
+	sh.ctx, sh.cancel = context.WithCancel(context.Background())
+	return sh, nil
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0") //nolint:noctx // at once
+	if err != nil {
+		return 0, fmt.Errorf("openstacksim: port for SSH: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, fmt.Errorf("openstacksim: port for SSH: %s", listener.Addr())
+	}
+	return address.Port, nil
+}
+
+// listen starts answering on an address.
+func (sh *shells) listen(address netip.Addr) error {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if sh.closed {
+		return net.ErrClosed
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(sh.ctx, "tcp4", net.JoinHostPort(address.String(), strconv.Itoa(sh.port)))
+	if err != nil {
+		return fmt.Errorf("listening for SSH: %w", err)
+	}
+	sh.listeners[address] = listener
+	sh.wait.Go(func() { sh.accept(address, listener) })
+	return nil
+}
+
+func (sh *shells) unlisten(address netip.Addr) {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if listener := sh.listeners[address]; listener != nil {
+		_ = listener.Close()
+		delete(sh.listeners, address)
+	}
+}
+
+func (sh *shells) accept(address netip.Addr, listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		sh.wait.Go(func() { sh.serve(address, conn) })
+	}
+}
+
+// serve answers one connection. Before its server runs, it just hangs up.
+func (sh *shells) serve(address netip.Addr, conn net.Conn) {
+	defer func() { _ = conn.Close() }()
+	who, up := sh.login(address)
+	if !up {
+		return
+	}
+	ctx := sh.life(who.server)
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	defer stop()
+	server, channels, requests, err := ssh.NewServerConn(conn, sh.config(who))
+	if err != nil {
+		return
+	}
+	defer func() { _ = server.Close() }()
+	go ssh.DiscardRequests(requests)
+	who.userName = server.User()
+	for incoming := range channels {
+		if incoming.ChannelType() != "session" {
+			_ = incoming.Reject(ssh.UnknownChannelType, "only sessions")
+			continue
+		}
+		channel, requests, err := incoming.Accept()
+		if err != nil {
+			return
+		}
+		sh.wait.Go(func() { sh.session(ctx, who, channel, requests) })
+	}
+}
+
+var errDenied = errors.New("openstacksim: permission denied")
+
+func (sh *shells) config(who guest) *ssh.ServerConfig {
+	config := &ssh.ServerConfig{
+		PublicKeyCallback: func(meta ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if sh.knowsUser(meta.User()) && sh.knowsKey(who, key.Marshal()) {
+				return &ssh.Permissions{}, nil
+			}
+			return nil, errDenied
+		},
+	}
+	if sh.options.Password != "" {
+		config.PasswordCallback = func(meta ssh.ConnMetadata, password []byte) (*ssh.Permissions, error) {
+			right := subtle.ConstantTimeCompare(password, []byte(sh.options.Password)) == 1
+			if sh.knowsUser(meta.User()) && right {
+				return &ssh.Permissions{}, nil
+			}
+			return nil, errDenied
+		}
+	}
+	config.AddHostKey(sh.host)
+	return config
+}
+
+func (sh *shells) knowsUser(name string) bool {
+	return sh.options.User == "" || sh.options.User == name
+}
+
+func (sh *shells) knowsKey(who guest, key []byte) bool {
+	for _, known := range sh.keys {
+		if bytes.Equal(known, key) {
+			return true
+		}
+	}
+	own, _, _, _, err := ssh.ParseAuthorizedKey([]byte(who.publicKey))
+	return err == nil && bytes.Equal(own.Marshal(), key)
+}
+
+// life is a context that ends with the server.
+func (sh *shells) life(server string) context.Context {
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if ctx := sh.lives[server]; ctx != nil {
+		return ctx
+	}
+	ctx, cancel := context.WithCancel(sh.ctx)
+	sh.lives[server], sh.running[server] = ctx, cancel
+	return ctx
+}
+
+// forget ends what runs on a server and removes its folder.
+func (sh *shells) forget(server string) {
+	sh.mu.Lock()
+	if cancel := sh.running[server]; cancel != nil {
+		cancel()
+	}
+	delete(sh.running, server)
+	delete(sh.lives, server)
+	sh.mu.Unlock()
+	// What it can not remove yet, close does.
+	_ = os.RemoveAll(sh.folder(server))
+}
+
+func (sh *shells) close() error {
+	sh.mu.Lock()
+	sh.closed = true
+	for address, listener := range sh.listeners {
+		_ = listener.Close()
+		delete(sh.listeners, address)
+	}
+	sh.mu.Unlock()
+	sh.cancel()
+	sh.wait.Wait()
+	if err := os.RemoveAll(sh.root); err != nil {
+		return fmt.Errorf("removing the servers' folders: %w", err)
+	}
+	return nil
+}
