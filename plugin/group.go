@@ -1,0 +1,205 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
+)
+
+const (
+	// maxSize is the most instances that one group may have.
+	maxSize = 1000
+	// parallelDeletes bounds the deletions and lookups under way.
+	parallelDeletes = 10
+	// updateTimeout bounds one Update. Everything else of the runner's loop
+	// waits for it.
+	updateTimeout = 50 * time.Second
+	// heartbeatTimeout bounds the call of a heartbeat: a job waits for it.
+	heartbeatTimeout = 5 * time.Second
+	// shutdownTimeout bounds how long a shutdown waits for calls under way.
+	shutdownTimeout = 20 * time.Second
+)
+
+// InstanceGroup is one group of servers, driven by fleeting. Its zero value is
+// ready to be unmarshalled into and initialised. Every method recovers from
+// panics: nothing restarts a plugin that dies.
+type InstanceGroup struct {
+	opts   options
+	config Config
+
+	mu    sync.Mutex
+	state *running
+}
+
+var _ provider.InstanceGroup = (*InstanceGroup)(nil)
+
+// running is what Init makes.
+type running struct {
+	group     *fleet.Group
+	cloud     *openstack
+	connector provider.ConnectorConfig
+	log       hclog.Logger
+	stop      func() // ends the group's work and waits for it
+}
+
+type options struct {
+	version, revision string
+	transport         http.RoundTripper
+}
+
+// Option changes how an [InstanceGroup] works.
+type Option func(*options)
+
+// WithVersion sets the version and the revision that the host is told.
+func WithVersion(version, revision string) Option {
+	return func(o *options) { o.version, o.revision = version, revision }
+}
+
+// WithTransport sets the transport of all API calls, instead of the network
+// with the TLS settings of clouds.yaml.
+func WithTransport(transport http.RoundTripper) Option {
+	return func(o *options) { o.transport = transport }
+}
+
+// New returns a group that is not initialised yet.
+func New(opts ...Option) *InstanceGroup {
+	g := &InstanceGroup{}
+	for _, opt := range opts {
+		opt(&g.opts)
+	}
+	return g
+}
+
+// UnmarshalJSON takes the configuration. The error is a [ConfigError] with
+// every mistake in it.
+func (g *InstanceGroup) UnmarshalJSON(raw []byte) (err error) {
+	defer guard("read configuration", hclog.Default(), &err)
+	return json.Unmarshal(raw, &g.config)
+}
+
+// Init authenticates, finds everything that the configuration names, and
+// starts to work. It creates nothing.
+func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings provider.Settings) (info provider.ProviderInfo, err error) {
+	defer guard("Init", logger, &err)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state != nil {
+		return info, errors.New("the group is initialised already")
+	}
+	if err := g.config.check(); err != nil {
+		return info, err
+	}
+	client, found, err := connect(ctx, g.config, g.opts, logger)
+	if err != nil {
+		return info, err
+	}
+	g.state = start(client, found, g.config, settings.ConnectorConfig, logger)
+	logger.Info("group ready", "cloud", g.config.Cloud, "name", g.config.Name, "tag", g.config.Tag,
+		"microversion", client.Microversion().String(), "flavor", found.flavor.Name, "image", found.image.ID)
+	warnAboutConnector(settings.ConnectorConfig, logger)
+	v := versionInfo(g.opts)
+	return provider.ProviderInfo{
+		ID:      fmt.Sprintf("openstack/%s/%s", g.config.Cloud, g.config.Name),
+		MaxSize: maxSize, Version: v.Version, BuildInfo: v.BuildInfo(),
+	}, nil
+}
+
+// check validates a configuration that may not have come through ParseConfig.
+func (c *Config) check() error {
+	var found problems
+	c.setDefaults()
+	c.validate(&found)
+	return found.err()
+}
+
+// connect opens the cloud and finds what the configuration names.
+func connect(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, resources, error) {
+	client, err := cloud.Connect(ctx, cloud.Options{
+		Cloud: config.Cloud, CloudsFile: config.CloudsConfig, LookupEnv: os.LookupEnv,
+		VolumeType: config.Server.VolumeType != "", Transport: opts.transport,
+		UserAgent: "fleeting-plugin-openstack/" + versionInfo(opts).Version, Log: slogger(logger),
+	})
+	if err != nil {
+		return nil, resources{}, err
+	}
+	found, err := resolve(ctx, client, config)
+	if err != nil {
+		client.Close()
+		return nil, resources{}, err
+	}
+	return client, found, nil
+}
+
+// start makes the group and the goroutine that does its work.
+func start(client *cloud.Client, found resources, config Config, connector provider.ConnectorConfig, logger hclog.Logger) *running {
+	openstack := newOpenStack(client, config, found)
+	group := fleet.New(fleet.Settings{
+		Name: config.Name, MaxSize: maxSize,
+		ParallelCreates: config.MaxParallelCreates, ParallelDeletes: parallelDeletes,
+		BuildTimeout: time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
+	}, openstack, &backoff.Pace{}, slogger(logger), time.Now)
+	// The work outlives the call of Init that starts it.
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil {
+			work(ctx, group, logger)
+		}
+	}()
+	return &running{
+		group: group, cloud: openstack, connector: connector, log: logger,
+		stop: func() {
+			cancel()
+			<-done
+			client.Close()
+		},
+	}
+}
+
+// work runs the group, and survives its panics.
+func work(ctx context.Context, group *fleet.Group, logger hclog.Logger) {
+	var err error
+	defer guard("group", logger, &err)
+	group.Run(ctx)
+}
+
+// warnAboutConnector says what no server could be reached without.
+func warnAboutConnector(c provider.ConnectorConfig, logger hclog.Logger) {
+	if c.Username == "" || !c.UseStaticCredentials {
+		logger.Warn("the plugin provisions no credentials: set username, key_path or password and use_static_credentials in connector_config")
+	}
+}
+
+// guard turns a panic into an error, and logs the stack.
+func guard(op string, logger hclog.Logger, err *error) {
+	cause := recover()
+	if cause == nil {
+		return
+	}
+	logger.Error("panic recovered", "in", op, "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+	*err = fmt.Errorf("%s: internal error: %v", op, cause)
+}
+
+// ready returns the state that Init made.
+func (g *InstanceGroup) ready() (*running, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state == nil {
+		return nil, errors.New("the group is not initialised")
+	}
+	return g.state, nil
+}

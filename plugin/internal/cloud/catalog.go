@@ -1,0 +1,75 @@
+package cloud
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+)
+
+// Services that are called, and computeRoot for Nova's version document.
+const (
+	compute     = "compute"
+	network     = "network"
+	image       = "image"
+	computeRoot = "compute root"
+)
+
+// chooseEndpoints picks the endpoint of each service from the catalogue, by
+// region and interface. An override in clouds.yaml wins.
+func chooseEndpoints(catalog []tokens.CatalogEntry, creds credentials) (map[string]string, error) {
+	chosen := map[string]string{}
+	for _, service := range []string{compute, network, image} {
+		endpoint := creds.overrides[service]
+		if endpoint == "" {
+			var err error
+			if endpoint, err = chooseEndpoint(catalog, service, creds); err != nil {
+				return nil, err
+			}
+		}
+		chosen[service] = versioned(service, endpoint)
+	}
+	root, _, _ := strings.Cut(chosen[compute], "/v2.1/")
+	chosen[computeRoot] = root + "/v2.1/"
+	return chosen, nil
+}
+
+func chooseEndpoint(catalog []tokens.CatalogEntry, service string, creds credentials) (string, error) {
+	regions := map[string]bool{}
+	for _, entry := range catalog {
+		if entry.Type != service {
+			continue
+		}
+		for _, endpoint := range entry.Endpoints {
+			if endpoint.Interface != creds.iface {
+				continue
+			}
+			if creds.region == "" || creds.region == endpoint.Region || creds.region == endpoint.RegionID {
+				return endpoint.URL, nil
+			}
+			regions[endpoint.Region] = true
+		}
+	}
+	e := &Error{Op: "find the " + service + " service", Kind: ErrInvalid}
+	if len(regions) > 0 {
+		e.Message = fmt.Sprintf("region %q does not have it; these do: %s",
+			creds.region, strings.Join(slices.Sorted(maps.Keys(regions)), ", "))
+	} else {
+		e.Message = fmt.Sprintf("the catalogue has no %s endpoint for it", creds.iface)
+	}
+	return "", e
+}
+
+// versioned completes an endpoint with the API version, and with the slash
+// that paths follow. Catalogues hold it with and without either.
+func versioned(service, endpoint string) string {
+	endpoint = strings.TrimSuffix(endpoint, "/")
+	suffix := map[string]string{compute: "/v2.1", network: "/v2.0", image: "/v2"}[service]
+	if !regexp.MustCompile(`/v\d+(\.\d+)?(/|$)`).MatchString(endpoint) {
+		endpoint += suffix
+	}
+	return endpoint + "/"
+}

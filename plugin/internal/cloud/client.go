@@ -1,0 +1,69 @@
+package cloud
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// Options of a [Client].
+type Options struct {
+	// Cloud is the entry of clouds.yaml. Required.
+	Cloud string
+	// CloudsFile is the path to clouds.yaml; empty for the standard places.
+	CloudsFile string
+	// LookupEnv reads the environment. Nil reads none.
+	LookupEnv func(string) (string, bool)
+	// VolumeType asks for a compute service that can choose volume types.
+	VolumeType bool
+	// AttemptTimeout bounds one attempt of a call; zero means a minute.
+	AttemptTimeout time.Duration
+	// UserAgent is put in front of gophercloud's.
+	UserAgent string
+	// Dialer replaces the transport's way to connect; nil for the network.
+	Transport http.RoundTripper
+	// Log receives retries at debug level. Nil discards.
+	Log *slog.Logger
+}
+
+// Client makes calls to one project of one cloud. It is safe for concurrent
+// use.
+type Client struct {
+	session        *session
+	limiter        *limiter
+	microversion   Microversion
+	attemptTimeout time.Duration
+	log            *slog.Logger
+}
+
+// Connect reads the credentials, authenticates and chooses a microversion.
+func Connect(ctx context.Context, opts Options) (*Client, error) {
+	if opts.LookupEnv == nil {
+		opts.LookupEnv = func(string) (string, bool) { return "", false }
+	}
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Client{limiter: newLimiter(), attemptTimeout: opts.AttemptTimeout, log: opts.Log}
+	if c.attemptTimeout == 0 {
+		c.attemptTimeout = time.Minute
+	}
+	var err error
+	if c.session, err = openSession(ctx, opts); err != nil {
+		return nil, err
+	}
+	if err := c.negotiate(ctx, opts.VolumeType); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Microversion is the one that was negotiated with Nova.
+func (c *Client) Microversion() Microversion { return c.microversion }
+
+// Project is the ID of the project that the token is scoped to.
+func (c *Client) Project() string { return c.session.projectID() }
+
+// Close ends idle connections.
+func (c *Client) Close() { c.session.transport.close() }

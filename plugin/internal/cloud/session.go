@@ -1,0 +1,193 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+)
+
+const (
+	// authTimeout bounds one authentication.
+	authTimeout = 30 * time.Second
+	// renewBefore is how long before its end a token is renewed; a shorter
+	// life is renewed in its last tenth.
+	renewBefore = 5 * time.Minute
+)
+
+// session holds the token, the catalogue that came with it, and what is needed
+// to get the next one. The credentials are read from disk each time.
+type session struct {
+	opts      Options
+	provider  *gophercloud.ProviderClient
+	transport *swapTransport
+	log       *slog.Logger
+
+	mu        sync.Mutex
+	files     cloudsFiles
+	stamp     string
+	renewAt   time.Time
+	project   string
+	endpoints map[string]string
+}
+
+// openSession authenticates for the first time.
+func openSession(ctx context.Context, opts Options) (*session, error) {
+	s := &session{opts: opts, transport: &swapTransport{}, log: opts.Log}
+	s.provider = &gophercloud.ProviderClient{HTTPClient: http.Client{Transport: s.transport}}
+	s.provider.UseTokenLock()
+	s.identify(s.provider)
+	if err := s.authenticate(ctx); err != nil {
+		return nil, err
+	}
+	s.provider.ReauthFunc = func(ctx context.Context) error {
+		// The callers that wait for this token are not all cancelled when the
+		// one that happened to ask for it is.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), authTimeout)
+		defer cancel()
+		return s.authenticate(ctx)
+	}
+	return s, nil
+}
+
+func (s *session) identify(provider *gophercloud.ProviderClient) {
+	if s.opts.UserAgent != "" {
+		provider.UserAgent.Prepend(s.opts.UserAgent)
+	}
+}
+
+// authenticate reads the credentials and gets a token with them.
+func (s *session) authenticate(ctx context.Context) error {
+	creds, files, err := loadCredentials(s.opts)
+	if err != nil {
+		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
+	}
+	stamp := files.stamp()
+	if err := s.transport.use(creds.tls, s.opts.Transport); err != nil {
+		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
+	}
+	asked := time.Now()
+	once, err := s.token(ctx, creds)
+	if err != nil {
+		return err
+	}
+	result, ok := once.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return errors.New("authenticate: unexpected result type")
+	}
+	catalog, err := result.ExtractServiceCatalog()
+	if err != nil {
+		return fmt.Errorf("authenticate: reading the catalogue: %w", err)
+	}
+	endpoints, err := chooseEndpoints(catalog.Entries, creds)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.files, s.stamp, s.endpoints = files, stamp, endpoints
+	s.renewAt = renewal(result, asked)
+	if project, err := result.ExtractProject(); err == nil && project != nil {
+		s.project = project.ID
+	}
+	s.mu.Unlock()
+	s.provider.CopyTokenFrom(once)
+	return nil
+}
+
+// token asks Keystone, on a client of its own that carries no token.
+func (s *session) token(ctx context.Context, creds credentials) (*gophercloud.ProviderClient, error) {
+	once, err := openstack.NewClient(creds.auth.IdentityEndpoint)
+	if err != nil {
+		return nil, fmt.Errorf("auth_url: %w", err)
+	}
+	once.HTTPClient = http.Client{Transport: s.transport}
+	s.identify(once)
+	for attempt := 0; ; attempt++ {
+		err := openstack.AuthenticateV3(ctx, once, &creds.auth, gophercloud.EndpointOpts{})
+		if err == nil {
+			return once, nil
+		}
+		failed := failure("authenticate", err, false)
+		// Asking twice for a token does no harm.
+		pause, again := retryDelay(failed, headerOf(nil, err), false, attempt, time.Now())
+		if !again || sleep(ctx, pause) != nil {
+			return nil, failed
+		}
+	}
+}
+
+// renewal is when to replace a token, by this machine's clock: the cloud's may
+// differ, so only the length of the token's life is taken from it.
+func renewal(result tokens.CreateResult, asked time.Time) time.Time {
+	var life struct {
+		Expires time.Time `json:"expires_at"`
+		Issued  time.Time `json:"issued_at"`
+	}
+	if result.ExtractInto(&life) != nil || life.Expires.IsZero() || life.Issued.IsZero() {
+		return time.Time{}
+	}
+	length := life.Expires.Sub(life.Issued)
+	return asked.Add(length - min(renewBefore, length/10))
+}
+
+// freshen replaces a token that is about to end. Concurrent callers share one
+// authentication. A failure is left to the call itself: the token may do.
+func (s *session) freshen(ctx context.Context) error {
+	s.mu.Lock()
+	due := !s.renewAt.IsZero() && !time.Now().Before(s.renewAt)
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	token := s.provider.Token()
+	s.mu.Lock()
+	due = !time.Now().Before(s.renewAt)
+	s.mu.Unlock()
+	if !due {
+		return nil // another caller was faster
+	}
+	if err := s.provider.Reauthenticate(ctx, token); err != nil {
+		s.log.WarnContext(ctx, "token not renewed", "reason", err.Error())
+		return ctx.Err()
+	}
+	return nil
+}
+
+// RereadCredentials authenticates anew when clouds.yaml or secure.yaml changed
+// on disk since they were last read. It makes no call otherwise.
+func (c *Client) RereadCredentials(ctx context.Context) error {
+	s := c.session
+	s.mu.Lock()
+	changed := s.files.stamp() != s.stamp
+	s.mu.Unlock()
+	if !changed {
+		return nil
+	}
+	s.log.InfoContext(ctx, "credentials changed on disk, authenticating anew")
+	if err := s.provider.Reauthenticate(ctx, ""); err != nil {
+		return failure("authenticate", err, false)
+	}
+	return nil
+}
+
+func (s *session) endpoint(service string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if endpoint, ok := s.endpoints[service]; ok {
+		return endpoint, nil
+	}
+	return "", &Error{Op: "find the " + service + " service", Kind: ErrInvalid, Message: "it is not in the catalogue"}
+}
+
+func (s *session) projectID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.project
+}

@@ -1,0 +1,95 @@
+package cloud
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// tlsFiles are the TLS settings of an entry of clouds.yaml.
+type tlsFiles struct {
+	ca, cert, key string
+	insecure      bool
+}
+
+// config reads the files.
+func (t tlsFiles) config() (*tls.Config, error) {
+	config := &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		InsecureSkipVerify: t.insecure, //nolint:gosec // only on "verify: false" in clouds.yaml
+	}
+	if t.ca != "" {
+		pem, err := os.ReadFile(t.ca)
+		if err != nil {
+			return nil, fmt.Errorf("cacert: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("cacert: %s holds no certificate", t.ca)
+		}
+	}
+	if t.cert == "" && t.key == "" {
+		return config, nil
+	}
+	if t.cert == "" || t.key == "" {
+		return nil, errors.New("cert and key belong together, one of them is missing")
+	}
+	pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+	if err != nil {
+		return nil, fmt.Errorf("cert: %w", err)
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config, nil
+}
+
+// idlePerHost keeps a connection per worker open: net/http's default of two
+// would make each round of creations shake hands again.
+const idlePerHost = 32
+
+// swapTransport lets the certificates change under a client in use.
+type swapTransport struct {
+	current atomic.Pointer[http.RoundTripper]
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *swapTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	return (*t.current.Load()).RoundTrip(request)
+}
+
+// use replaces the transport; fixed, if not nil, wins.
+func (t *swapTransport) use(files tlsFiles, fixed http.RoundTripper) error {
+	if fixed != nil {
+		t.current.Store(&fixed)
+		return nil
+	}
+	config, err := files.config()
+	if err != nil {
+		return err
+	}
+	var fresh http.RoundTripper = &http.Transport{
+		Proxy:               http.ProxyFromEnvironment,
+		TLSClientConfig:     config,
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: idlePerHost,
+		IdleConnTimeout:     90 * time.Second,
+		ForceAttemptHTTP2:   true,
+	}
+	t.close()
+	t.current.Store(&fresh)
+	return nil
+}
+
+func (t *swapTransport) close() {
+	current := t.current.Load()
+	if current == nil {
+		return
+	}
+	if closer, ok := (*current).(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}

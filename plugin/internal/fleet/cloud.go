@@ -1,0 +1,95 @@
+package fleet
+
+import (
+	"context"
+	"net/netip"
+	"time"
+)
+
+// Reader looks at servers. None of its methods changes anything.
+type Reader interface {
+	// List returns the servers that carry the group's tag, foreign ones
+	// included.
+	List(ctx context.Context) ([]Server, error)
+	// Get returns one server; an error that wraps [ErrGone] is proof that it
+	// does not exist.
+	Get(ctx context.Context, id string) (Server, error)
+	// Find returns the servers of the group that have exactly this name.
+	Find(ctx context.Context, name string) ([]Server, error)
+}
+
+// Maker creates servers.
+type Maker interface {
+	// Create asks for one server and returns its ID as soon as the cloud has
+	// accepted it. An error that wraps [ErrDoubtful] means that the server may
+	// exist nevertheless; any other error means that it does not.
+	Create(ctx context.Context, name string) (id string, err error)
+}
+
+// Remover deletes servers. Each method accepts that the server is gone by
+// returning an error that wraps [ErrGone].
+type Remover interface {
+	// Delete asks for the deletion of a server and does not wait for it. An
+	// error that wraps [ErrLocked] asks for Unlock first.
+	Delete(ctx context.Context, id string) error
+	// ForceDelete asks for a deletion that ignores the state of the server.
+	ForceDelete(ctx context.Context, id string) error
+	// Unlock lets a locked server be deleted.
+	Unlock(ctx context.Context, id string) error
+}
+
+// Cloud is all that a group needs of a cloud.
+type Cloud interface {
+	Reader
+	Maker
+	Remover
+}
+
+// Phase is what the cloud says a server is doing.
+type Phase int
+
+// Phases. The zero value claims nothing.
+const (
+	// Unknown means that the cloud cannot tell now; what was known stays.
+	Unknown Phase = iota
+	// Building means on its way to Running.
+	Building
+	// Running means usable by jobs.
+	Running
+	// Deleting means that the cloud is deleting it, whoever asked.
+	Deleting
+	// Suspect means broken, if it stays so for a minute.
+	Suspect
+	// Broken means neither building nor running: to be deleted.
+	Broken
+	// Gone means deleted, though still listed.
+	Gone
+)
+
+// Address is one address of a server.
+type Address struct {
+	// Network is the name of the network, as the cloud lists it.
+	Network string
+	// IP is the address.
+	IP netip.Addr
+	// Floating tells an address that the cloud translates to a fixed one.
+	Floating bool
+}
+
+// Server is one server as the cloud reports it.
+type Server struct {
+	// ID is the cloud's identifier, Name the one that the group chose.
+	ID, Name string
+	// Owned is true when the server carries the owner mark of the group.
+	Owned bool
+	// Phase is what the server is doing; Detail says why in the cloud's words.
+	Phase  Phase
+	Detail string
+	// Created is when the cloud made it, by the cloud's clock.
+	Created time.Time
+	// Image is the ID of the image it was made of; empty for one that boots
+	// from a volume.
+	Image string
+	// Addresses are in the cloud's order, which means nothing.
+	Addresses []Address
+}

@@ -1,0 +1,189 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
+)
+
+// openstack is the cloud that a group of package fleet works with: it turns
+// Nova's servers, states and errors into the group's.
+type openstack struct {
+	client  *cloud.Client
+	config  Config
+	found   resources
+	images  *imageBook
+	address addressChoice
+
+	mu       sync.Mutex
+	requests map[string]string // server ID to the request that created it
+}
+
+func newOpenStack(client *cloud.Client, config Config, found resources) *openstack {
+	return &openstack{
+		client:   client,
+		config:   config,
+		found:    found,
+		images:   newImageBook(client, config.Server.Image, found.image),
+		address:  addressChoice{network: found.addressNetwork, ipv6: config.AddressFamily == "ipv6"},
+		requests: map[string]string{},
+	}
+}
+
+// List returns the servers that carry the group's tag.
+func (o *openstack) List(ctx context.Context) ([]fleet.Server, error) {
+	if err := o.client.RereadCredentials(ctx); err != nil {
+		return nil, err
+	}
+	listed, err := o.client.ListServers(ctx, o.config.Tag)
+	if err != nil {
+		return nil, err
+	}
+	servers := make([]fleet.Server, 0, len(listed))
+	present := make(map[string]bool, len(listed))
+	for _, s := range listed {
+		server := o.server(s)
+		if server.Owned {
+			o.images.learn(ctx, server.Image)
+		}
+		present[s.ID] = true
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+// Get returns one server.
+func (o *openstack) Get(ctx context.Context, id string) (fleet.Server, error) {
+	s, err := o.client.GetServer(ctx, id)
+	if err != nil {
+		return fleet.Server{}, fleetError(err)
+	}
+	return o.server(s), nil
+}
+
+// Find returns the servers of this name.
+func (o *openstack) Find(ctx context.Context, name string) ([]fleet.Server, error) {
+	found, err := o.client.FindServers(ctx, o.config.Tag, name)
+	if err != nil {
+		return nil, err
+	}
+	servers := make([]fleet.Server, 0, len(found))
+	for _, s := range found {
+		servers = append(servers, o.server(s))
+	}
+	return servers, nil
+}
+
+// Create asks for one server.
+func (o *openstack) Create(ctx context.Context, name string) (string, error) {
+	image, err := o.images.newest(ctx)
+	if err != nil {
+		return "", err
+	}
+	accepted, err := o.client.CreateServer(ctx, o.spec(name, image.ID))
+	if err != nil {
+		return "", fleetError(err)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.requests[accepted.ID] = accepted.RequestID
+	return accepted.ID, nil
+}
+
+// spec describes one server of the group.
+func (o *openstack) spec(name, image string) cloud.ServerSpec {
+	server := o.config.Server
+	metadata := maps.Clone(server.Metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata[ownerKey] = o.config.Tag
+	return cloud.ServerSpec{
+		Name: name, Flavor: o.found.flavor.ID, Image: image,
+		Networks: idsOf(o.found.networks), SecurityGroups: idsOf(o.found.securityGroups),
+		KeyName: server.KeyName, UserData: o.found.userData, ConfigDrive: server.ConfigDrive,
+		Tags: append([]string{o.config.Tag}, server.Tags...), Metadata: metadata,
+		AvailabilityZone: server.AvailabilityZone, ServerGroup: o.found.serverGroup.ID,
+		VolumeSize: server.VolumeSize, VolumeType: server.VolumeType,
+	}
+}
+
+func idsOf(found []cloud.Resource) []string {
+	ids := make([]string, 0, len(found))
+	for _, r := range found {
+		ids = append(ids, r.ID)
+	}
+	return slices.Clip(ids)
+}
+
+// Delete asks for a deletion.
+func (o *openstack) Delete(ctx context.Context, id string) error {
+	return o.forget(id, o.client.DeleteServer(ctx, id))
+}
+
+// ForceDelete asks for a deletion in any state.
+func (o *openstack) ForceDelete(ctx context.Context, id string) error {
+	return o.forget(id, o.client.ForceDeleteServer(ctx, id))
+}
+
+// Unlock lets a locked server be deleted.
+func (o *openstack) Unlock(ctx context.Context, id string) error {
+	return o.forget(id, o.client.UnlockServer(ctx, id))
+}
+
+// forget drops what is kept of a server that is going.
+func (o *openstack) forget(id string, err error) error {
+	o.mu.Lock()
+	delete(o.requests, id)
+	o.mu.Unlock()
+	return fleetError(err)
+}
+
+// server turns one of Nova's servers into the group's.
+func (o *openstack) server(s cloud.Server) fleet.Server {
+	server := fleet.Server{
+		ID: s.ID, Name: s.Name, Created: s.Created, Image: s.Image,
+		Owned:  s.Metadata[ownerKey] == o.config.Tag,
+		Phase:  phaseOf(s.Status, s.TaskState, s.Fault),
+		Detail: detailOf(s),
+	}
+	server.Addresses = make([]fleet.Address, 0, len(s.Addresses))
+	for _, a := range s.Addresses {
+		server.Addresses = append(server.Addresses, fleet.Address(a))
+	}
+	if server.Phase == fleet.Running {
+		if internal, _ := o.address.pick(server.Addresses); internal == "" {
+			// Without an address the runner would connect to itself.
+			server.Phase = fleet.Building
+			server.Detail += ", without an address to connect to"
+		}
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if request := o.requests[s.ID]; request != "" && server.Phase == fleet.Broken {
+		server.Detail = fmt.Sprintf("%s (created by %s)", server.Detail, request)
+	}
+	return server
+}
+
+// fleetError adds the meaning that a group gives to an error of the cloud.
+func fleetError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, cloud.ErrNotFound):
+		return fmt.Errorf("%w: %w", fleet.ErrGone, err)
+	case errors.Is(err, cloud.ErrConflict):
+		return fmt.Errorf("%w: %w", fleet.ErrLocked, err)
+	case cloud.Unsure(err):
+		return fmt.Errorf("%w: %w", fleet.ErrDoubtful, err)
+	default:
+		return err
+	}
+}

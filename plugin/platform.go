@@ -1,0 +1,56 @@
+package plugin
+
+import (
+	"strings"
+
+	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
+)
+
+// platform is what an image says about the servers made of it, in the words
+// of Go.
+type platform struct{ os, arch string }
+
+// platformOf reads os_type and architecture; linux and amd64 unless they say
+// otherwise.
+func platformOf(image cloud.Image) platform {
+	p := platform{os: "linux", arch: "amd64"}
+	if os := strings.ToLower(image.OSType); os != "" {
+		p.os = os
+	}
+	if arch := strings.ToLower(image.Architecture); arch != "" {
+		p.arch = arch
+	}
+	switch p.arch {
+	case "x86_64", "x64":
+		p.arch = "amd64"
+	case "aarch64", "armv8", "arm64v8":
+		p.arch = "arm64"
+	case "i386", "i486", "i586", "i686", "x86":
+		p.arch = "386"
+	case "armv7l", "armv7", "armhf":
+		p.arch = "arm"
+	}
+	return p
+}
+
+// complete fills in what connector_config leaves open.
+func (p platform) complete(c provider.ConnectorConfig) provider.ConnectorConfig {
+	if c.OS == "" {
+		c.OS = p.os
+	}
+	if c.Arch == "" {
+		c.Arch = p.arch
+	}
+	if c.Protocol == "" {
+		c.Protocol = provider.ProtocolSSH
+		if c.OS == "windows" {
+			c.Protocol = provider.ProtocolWinRM
+		}
+	}
+	if c.ProtocolPort == 0 {
+		c.ProtocolPort = provider.DefaultProtocolPorts[c.Protocol]
+	}
+	return c
+}
