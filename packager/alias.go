@@ -67,6 +67,22 @@ func moveAliases(ctx context.Context, repo Repository, version Version, index oc
 	return result, nil, fmt.Errorf("aliases did not settle in %d rounds: another release moves them all the time", aliasRounds)
 }
 
+// planAliases says where the aliases of a version would stand.
+func planAliases(ctx context.Context, repo Repository, version Version) ([]Alias, error) {
+	tags, err := repo.Tags(ctx)
+	if err != nil && !cannotList(err) {
+		return nil, fmt.Errorf("listing the versions: %w", err)
+	}
+	versions := versionsOf(append(tags, version.String()))
+	var all []Alias
+	for _, name := range version.Aliases() {
+		i := slices.IndexFunc(versions, func(p published) bool { return slices.Contains(p.version.Aliases(), name) })
+		best := versions[i].version
+		all = append(all, Alias{Tag: name, Version: best, Moved: best == version})
+	}
+	return all, nil
+}
+
 // cannotList says whether a registry refuses to list tags at all, which some do
 // to tokens that may only push.
 func cannotList(err error) bool {

@@ -1,0 +1,113 @@
+package packager
+
+import (
+	"bytes"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+
+	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
+)
+
+// claims recognises what a key has signed before, so that a release that is run
+// again does not pile up signatures. It decides nothing about trust. Without a
+// key, as for keyless signers, it recognises nothing.
+type claims struct{ key crypto.PublicKey }
+
+func newClaims(publicPEM []byte) (claims, error) {
+	if publicPEM == nil {
+		return claims{}, nil
+	}
+	block, _ := pem.Decode(publicPEM)
+	if block == nil {
+		return claims{}, fmt.Errorf("%w: no public half", ErrKey)
+	}
+	key, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return claims{}, fmt.Errorf("%w: %w", ErrKey, err)
+	}
+	return claims{key}, nil
+}
+
+func (c claims) known() bool { return c.key != nil }
+
+// sameLayer says whether a legacy layer holds the same claim, signed by the key
+// and with at least the same proofs.
+func (c claims) sameLayer(payload []byte, annotations map[string]string, want signer.Layer) bool {
+	for name := range want.Annotations {
+		if _, ok := annotations[name]; !ok {
+			return false
+		}
+	}
+	if encoded := annotations[signatureAnnotation]; encoded != "" {
+		sig, err := base64.StdEncoding.DecodeString(encoded)
+		return err == nil && bytes.Equal(payload, want.Payload) && c.verifies(payload, sig)
+	}
+	return c.sameEnvelope(payload, want.Payload)
+}
+
+// envelope is DSSE's JSON form.
+// https://github.com/secure-systems-lab/dsse/blob/v1.0.2/envelope.md
+type envelope struct {
+	PayloadType string `json:"payloadType"`
+	Payload     []byte `json:"payload"`
+	Signatures  []struct {
+		Sig []byte `json:"sig"`
+	} `json:"signatures"`
+}
+
+func (c claims) sameEnvelope(have, want []byte) bool {
+	var a, b envelope
+	if json.Unmarshal(have, &a) != nil || json.Unmarshal(want, &b) != nil {
+		return false
+	}
+	return c.same(a, b)
+}
+
+func (c claims) same(have, want envelope) bool {
+	if have.PayloadType != want.PayloadType || !bytes.Equal(have.Payload, want.Payload) || len(have.Signatures) != 1 {
+		return false
+	}
+	// The pre-authentication encoding of DSSE v1.
+	message := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(have.PayloadType), have.PayloadType, len(have.Payload), have.Payload)
+	return c.verifies(message, have.Signatures[0].Sig)
+}
+
+// sameBundle compares sigstore bundles.
+func (c claims) sameBundle(have, want []byte) bool {
+	type bundle struct {
+		Material struct {
+			Entries    []json.RawMessage `json:"tlogEntries"`
+			Timestamps struct {
+				RFC3161 []json.RawMessage `json:"rfc3161Timestamps"`
+			} `json:"timestampVerificationData"`
+		} `json:"verificationMaterial"`
+		Envelope envelope `json:"dsseEnvelope"`
+	}
+	var a, b bundle
+	if json.Unmarshal(have, &a) != nil || json.Unmarshal(want, &b) != nil {
+		return false
+	}
+	return len(a.Material.Entries) >= len(b.Material.Entries) &&
+		len(a.Material.Timestamps.RFC3161) >= len(b.Material.Timestamps.RFC3161) && c.same(a.Envelope, b.Envelope)
+}
+
+func (c claims) verifies(message, sig []byte) bool {
+	sum := sha256.Sum256(message)
+	switch key := c.key.(type) {
+	case *ecdsa.PublicKey:
+		return ecdsa.VerifyASN1(key, sum[:], sig)
+	case *rsa.PublicKey:
+		return rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], sig) == nil
+	case ed25519.PublicKey:
+		return ed25519.Verify(key, message, sig)
+	}
+	return false
+}

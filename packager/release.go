@@ -1,0 +1,198 @@
+package packager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// ReleaseOptions say what [Release] does beside packaging and pushing.
+type ReleaseOptions struct {
+	PackOptions
+	// Signer signs the artifact and its attestations; nil publishes without a
+	// signature.
+	Signer *Signer
+	// Predicates are attested about the whole release, for instance
+	// [Build.Provenance]. They need a Signer.
+	Predicates []Predicate
+	// Replace and SkipAliases are those of [PushOptions].
+	Replace, SkipAliases bool
+	// DryRun packages and looks at the registry, and changes nothing there.
+	DryRun bool
+}
+
+// Released says what [Release] did, or with DryRun would do.
+type Released struct {
+	// Reference is "host[:port]/path:version@digest".
+	Reference string `json:"reference"`
+	Pushed
+	// DryRun is set if nothing was changed.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Platforms in the order of the index.
+	Platforms []PlatformResult `json:"platforms"`
+	// Documents are the types of the bills of materials that hang off each
+	// manifest.
+	Documents []string `json:"documents"`
+	// Signed are the digests that carry a signature.
+	Signed []digest.Digest `json:"signed"`
+	// Attested are the predicate types.
+	Attested []string `json:"attested"`
+}
+
+// Memory that compressed layers may take, in bytes, for all platforms together.
+// A layer with a larger share is compressed twice.
+const layerMemory = 44 << 20
+
+// Release packages the executables of dist and publishes them, in this order:
+// layers, manifests, index, bills of materials, signatures, attestations, the
+// version tag, the aliases. Only the last two can be seen by those who install,
+// so an interrupted release is not seen at all. Running it again is safe:
+// what is there already is not made again.
+//
+// Nothing is written to the disk but the cache of the options. Errors are those
+// of [Pack], [Push] and [Sign].
+func Release(ctx context.Context, dist *Dist, version Version, repo Repository, opts ReleaseOptions) (*Released, error) {
+	out := &Released{DryRun: opts.DryRun, Documents: []string{}, Signed: []digest.Digest{}, Attested: []string{}}
+	out.Repository, out.Version, out.Aliases = repo.Name(), version, []Alias{}
+	if len(opts.Predicates) > 0 && opts.Signer == nil {
+		return nil, fmt.Errorf("%w: attestations need a key or an identity to sign them", ErrSigningOptions)
+	}
+	opts.Report = out.count(opts.Report)
+
+	b, err := buildFor(ctx, dist, version, repo, opts)
+	if err != nil {
+		return nil, err
+	}
+	out.Digest, out.Platforms, out.Warnings = b.index.desc.Digest, b.results(), dist.Warnings()
+	out.Reference = fmt.Sprintf("%s:%s@%s", repo.Name(), version, out.Digest)
+	if out.Replaced, err = checkVersionTag(ctx, repo, version, out.Digest, opts.Replace); err != nil {
+		return nil, err
+	}
+	if opts.DryRun {
+		out.Uploaded, out.Present = Transfer{}, Transfer{}
+		return out, b.plan(ctx, repo, out, opts)
+	}
+	if err := b.push(ctx, repo, opts.Report); err != nil {
+		return nil, err
+	}
+	out.documents(b)
+	if err := out.sign(ctx, repo, b, opts); err != nil {
+		return nil, err
+	}
+	warnings := out.Warnings
+	err = out.publish(ctx, repo, b.index.desc, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report)
+	out.Warnings = append(warnings, out.Warnings...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// buildFor builds into the repository, or for a plan into nothing. A version
+// that is there already, with other content, is noticed before anything is
+// uploaded: then the artifact is first built into nothing.
+func buildFor(ctx context.Context, dist *Dist, version Version, repo Repository, opts ReleaseOptions) (*built, error) {
+	quiet := opts.PackOptions
+	quiet.Report = func(Event) {}
+	if opts.DryRun {
+		return build(ctx, dist, version, nullStore{}, quiet)
+	}
+	_, err := repo.Resolve(ctx, version.String())
+	if err != nil && !errors.Is(err, ociregistry.ErrNotFound) {
+		return nil, fmt.Errorf("looking for version %s: %w", version, err)
+	}
+	if err == nil && !opts.Replace {
+		b, err := build(ctx, dist, version, nullStore{}, quiet)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := checkVersionTag(ctx, repo, version, b.index.desc.Digest, false); err != nil {
+			return nil, err
+		}
+	}
+	store := &remoteStore{to: repo, limit: layerMemory / opts.parallel(), report: opts.Report}
+	return build(ctx, dist, version, store, opts.PackOptions)
+}
+
+func (r *Released) documents(b *built) {
+	for _, ref := range b.referrers {
+		if ref.subject.Digest == b.index.desc.Digest {
+			r.Documents = append(r.Documents, ref.document.desc.MediaType)
+		}
+	}
+}
+
+// sign signs index and manifests, and attests the documents that were made
+// here.
+func (r *Released) sign(ctx context.Context, repo Repository, b *built, opts ReleaseOptions) error {
+	if opts.Signer == nil {
+		return nil
+	}
+	subjects := b.subjects()
+	p := signaturePusher{repo: repo, signer: opts.Signer, report: opts.Report}
+	signed, err := p.sign(ctx, subjects)
+	if err != nil {
+		return err
+	}
+	r.Signed = signed.Manifests
+	var statements []statement
+	for _, ref := range b.referrers {
+		statements = append(statements, statement{
+			predicateOf(ref.document.desc.MediaType), ref.document.content, []ocispec.Descriptor{ref.subject},
+		})
+	}
+	attested, err := p.attest(ctx, append(statements, aboutAll(opts.Predicates, subjects)...))
+	if err != nil {
+		return err
+	}
+	r.Attested = append(r.Attested, attested.Predicates...)
+	return nil
+}
+
+// subjects are what gets signed: the index and every manifest.
+func (b *built) subjects() []ocispec.Descriptor {
+	all := []ocispec.Descriptor{plain(b.index.desc)}
+	for _, p := range b.platforms {
+		all = append(all, plain(p.manifest.desc))
+	}
+	return all
+}
+
+// plan fills in what a release would do.
+func (b *built) plan(ctx context.Context, repo Repository, out *Released, opts ReleaseOptions) error {
+	out.documents(b)
+	for _, p := range b.platforms {
+		there, err := repo.Exists(ctx, plain(p.layer))
+		if err != nil {
+			return err
+		}
+		t := &out.Uploaded
+		if there {
+			t = &out.Present
+		}
+		t.Blobs++
+		t.Bytes += p.layer.Size
+	}
+	if opts.Signer != nil {
+		for _, s := range b.subjects() {
+			out.Signed = append(out.Signed, s.Digest)
+		}
+		for _, d := range out.Documents {
+			out.Attested = append(out.Attested, predicateOf(d))
+		}
+		for _, p := range opts.Predicates {
+			out.Attested = append(out.Attested, p.Type)
+		}
+	}
+	if opts.SkipAliases {
+		return nil
+	}
+	var err error
+	out.Aliases, err = planAliases(ctx, repo, out.Version)
+	return err
+}

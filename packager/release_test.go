@@ -1,0 +1,395 @@
+package packager_test
+
+import (
+	"context"
+	"crypto"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/opencontainers/go-digest"
+	"github.com/sigstore/cosign/v2/pkg/cosign"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+	"github.com/sigstore/sigstore/pkg/cryptoutils"
+	"github.com/sigstore/sigstore/pkg/signature"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// keyPair returns a signer with a fresh key, and a verifier for it.
+func keyPair(t testing.TB) (*packager.Signer, signature.Verifier) {
+	t.Helper()
+	private, public, err := packager.GenerateKeyPair([]byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signer, err := packager.KeySigner(private, []byte("secret"), packager.SigningServices{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := cryptoutils.UnmarshalPEMToPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := signature.LoadVerifier(key, crypto.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer, verifier
+}
+
+// cosignVerify checks one digest as cosign does: the legacy signature, and the
+// predicate types of bundles and legacy attestations.
+func cosignVerify(t testing.TB, repo string, d digest.Digest, verifier signature.Verifier) (signatures int, bundles, legacy map[string]int) {
+	t.Helper()
+	ref, err := name.NewDigest(repo + "@" + d.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	co := &cosign.CheckOpts{SigVerifier: verifier, ClaimVerifier: cosign.SimpleClaimVerifier, IgnoreTlog: true, Offline: true}
+	found, _, err := cosign.VerifyImageSignatures(t.Context(), ref, co)
+	if err != nil {
+		t.Fatalf("cosign verify %s: %v", ref, err)
+	}
+	att := &cosign.CheckOpts{SigVerifier: verifier, ClaimVerifier: cosign.IntotoSubjectClaimVerifier, IgnoreTlog: true, Offline: true}
+	legacy = map[string]int{}
+	atts, _, err := cosign.VerifyImageAttestations(t.Context(), ref, att)
+	if err != nil && !errors.As(err, new(*cosign.ErrNoMatchingAttestations)) {
+		t.Fatalf("cosign verify-attestation %s: %v", ref, err)
+	}
+	for _, a := range atts {
+		annotations, err := a.Annotations()
+		if err != nil {
+			t.Fatal(err)
+		}
+		legacy[annotations["predicateType"]]++
+	}
+	return len(found), verifyBundles(t, ref, d, verifier), legacy
+}
+
+func verifyBundles(t testing.TB, ref name.Digest, d digest.Digest, verifier signature.Verifier) map[string]int {
+	t.Helper()
+	empty, err := root.NewTrustedRoot(root.TrustedRootMediaType01, nil, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	co := &cosign.CheckOpts{SigVerifier: verifier, IgnoreTlog: true, Offline: true, NewBundleFormat: true, TrustedMaterial: empty}
+	all, hash, err := cosign.GetBundles(t.Context(), ref, co)
+	if err != nil {
+		t.Fatalf("bundles of %s: %v", ref, err)
+	}
+	if hash.String() != d.String() {
+		t.Fatalf("bundles are about %s", hash)
+	}
+	types := map[string]int{}
+	for _, b := range all {
+		raw, err := hexBytes(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		result, err := cosign.VerifyNewBundle(t.Context(), co, artifactOption(raw), b)
+		if err != nil {
+			t.Fatalf("bundle of %s: %v", ref, err)
+		}
+		types[result.Statement.GetPredicateType()]++
+	}
+	return types
+}
+
+func TestReleaseIsWhatCosignVerifies(t *testing.T) {
+	t.Parallel()
+	signer, verifier := keyPair(t)
+	for kind, reg := range map[string]*registrytest.Registry{
+		"fallback tags": registrytest.New(t), "referrers API": registrytest.NewReferrers(t),
+	} {
+		dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64"))
+		provenance, err := packager.DetectBuild(githubEnv).Provenance()
+		if err != nil {
+			t.Fatal(err)
+		}
+		opts := packager.ReleaseOptions{
+			PackOptions: packager.PackOptions{Metadata: metadata()}, Signer: signer, Predicates: []packager.Predicate{provenance},
+		}
+		repo := repository(t, reg.Host+"/demo")
+		// The second release must not pile anything up.
+		for range 2 {
+			released, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			subjects := []digest.Digest{released.Digest}
+			for _, p := range released.Platforms {
+				subjects = append(subjects, p.Digest)
+			}
+			if diff := cmp.Diff(subjects, released.Signed); diff != "" {
+				t.Errorf("signed (-want +got):\n%s", diff)
+			}
+			for _, d := range subjects {
+				signatures, bundles, legacy := cosignVerify(t, reg.Host+"/demo", d, verifier)
+				want := map[string]int{packager.PredicateSPDX: 1, packager.PredicateCycloneDX: 1, packager.PredicateProvenance: 1}
+				if diff := cmp.Diff(want, legacy); signatures != 1 || diff != "" {
+					t.Errorf("%s: %s has %d signatures, attestations (-want +got):\n%s", kind, d, signatures, diff)
+				}
+				want["https://sigstore.dev/cosign/sign/v1"] = 1
+				if diff := cmp.Diff(want, bundles); diff != "" {
+					t.Errorf("%s: bundles of %s (-want +got):\n%s", kind, d, diff)
+				}
+			}
+		}
+	}
+}
+
+// TestSignAndAttestAfterPush takes the separate commands.
+func TestSignAndAttestAfterPush(t *testing.T) {
+	t.Parallel()
+	signer, verifier := keyPair(t)
+	reg := registrytest.New(t)
+	repo := repository(t, reg.Host+"/demo")
+	layout, packed := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")))
+	if _, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := packager.Sign(t.Context(), repo, "1.0.0", signer, packager.SignOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := packager.Attest(t.Context(), repo, "1.0.0", signer, nil, packager.SignOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, d := range []digest.Digest{packed.Digest, packed.Platforms[1].Digest} {
+		signatures, bundles, legacy := cosignVerify(t, reg.Host+"/demo", d, verifier)
+		if signatures != 1 || len(bundles) != 3 || len(legacy) != 2 {
+			t.Errorf("%s: %d signatures, bundles %v, attestations %v", d, signatures, bundles, legacy)
+		}
+	}
+	other, otherVerifier := keyPair(t)
+	if _, err := packager.Sign(t.Context(), repo, "latest", other, packager.SignOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []signature.Verifier{verifier, otherVerifier} {
+		ref, err := name.NewDigest(reg.Host + "/demo@" + packed.Digest.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		co := &cosign.CheckOpts{SigVerifier: v, ClaimVerifier: cosign.SimpleClaimVerifier, IgnoreTlog: true, Offline: true}
+		if _, _, err := cosign.VerifyImageSignatures(t.Context(), ref, co); err != nil {
+			t.Errorf("two signers: %v", err)
+		}
+	}
+}
+
+func TestReleaseEqualsPackAndPush(t *testing.T) {
+	t.Parallel()
+	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "windows/amd64"))
+	_, packed := pack(t, "1.0.0", dist)
+	reg := registrytest.New(t)
+	released, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repository(t, reg.Host+"/demo"),
+		packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(packed.Platforms, released.Platforms); diff != "" || packed.Digest != released.Digest {
+		t.Errorf("release %s differs from package %s:\n%s", released.Digest, packed.Digest, diff)
+	}
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	repo := repository(t, reg.Host+"/demo")
+	signer, _ := keyPair(t)
+	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
+	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}, Signer: signer, DryRun: true}
+	planned, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range reg.Gate.Requests() {
+		if r.Method != "GET" && r.Method != "HEAD" {
+			t.Errorf("dry run: %s %s", r.Method, r.Path)
+		}
+	}
+	opts.DryRun = false
+	done, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if planned.Digest != done.Digest {
+		t.Errorf("planned %s, did %s", planned.Digest, done.Digest)
+	}
+	for name, diff := range map[string]string{
+		"aliases": cmp.Diff(planned.Aliases, done.Aliases, cmp.AllowUnexported(packager.Version{}), cmp.Comparer(sameVersion)),
+		"signed":  cmp.Diff(planned.Signed, done.Signed), "attested": cmp.Diff(planned.Attested, done.Attested),
+		"documents": cmp.Diff(planned.Documents, done.Documents),
+	} {
+		if diff != "" {
+			t.Errorf("%s (-planned +done):\n%s", name, diff)
+		}
+	}
+}
+
+func sameVersion(a, b packager.Version) bool { return a.Compare(b) == 0 }
+
+// TestIdenticalReleaseSendsNoBlob also counts what is compressed.
+func TestIdenticalReleaseSendsNoBlob(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	repo := repository(t, reg.Host+"/demo")
+	signer, _ := keyPair(t)
+	cache := filepath.Join(t.TempDir(), "cache")
+	packed := 0
+	opts := packager.ReleaseOptions{Signer: signer, PackOptions: packager.PackOptions{
+		Metadata: metadata(), CacheDir: cache, Report: func(e packager.Event) {
+			if e.Kind == packager.EventPacked {
+				packed++
+			}
+		},
+	}}
+	dir := writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")
+	first, err := packager.Release(t.Context(), scan(t, dir), version(t, "1.0.0"), repo, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packed != 2 {
+		t.Errorf("%d layers compressed, want 2", packed)
+	}
+	reg.Gate.Forget()
+	packed = 0
+	second, err := packager.Release(t.Context(), scan(t, dir), version(t, "1.0.0"), repo, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if packed != 0 || second.Uploaded.Blobs != 0 || second.Digest != first.Digest {
+		t.Errorf("second release compressed %d, uploaded %+v, digest %s (first %s)", packed, second.Uploaded, second.Digest, first.Digest)
+	}
+	for _, r := range reg.Gate.Requests() {
+		if r.Method == "PATCH" || (r.Method == "PUT" && filepath.Base(filepath.Dir(r.Path)) == "uploads") {
+			t.Errorf("second release: %s %s", r.Method, r.Path)
+		}
+	}
+	// A damaged memory is not believed.
+	entries, err := os.ReadDir(cache)
+	if err != nil || len(entries) != 2 {
+		t.Fatalf("cache: %v, %v", entries, err)
+	}
+	for _, e := range entries {
+		writeFile(t, filepath.Join(cache, e.Name()), []byte("{}"), 0o600)
+	}
+	third, err := packager.Release(t.Context(), scan(t, dir), version(t, "1.0.0"), repo, opts)
+	if err != nil || third.Digest != first.Digest {
+		t.Errorf("after damage: %v, %v", third, err)
+	}
+}
+
+func TestPredicatesNeedASigner(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	opts := packager.ReleaseOptions{Predicates: []packager.Predicate{{Type: packager.PredicateProvenance}}}
+	_, err := packager.Release(t.Context(), scan(t, writeDist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), repository(t, reg.Host+"/demo"), opts)
+	if !errors.Is(err, packager.ErrSigningOptions) || len(reg.Gate.Requests()) != 0 {
+		t.Errorf("error = %v after %d requests", err, len(reg.Gate.Requests()))
+	}
+}
+
+func TestReleaseStopsWithItsContext(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	repo := repository(t, reg.Host+"/demo")
+	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
+	ctx, cancel := context.WithCancel(t.Context())
+	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), Report: func(packager.Event) { cancel() }}}
+	if _, err := packager.Release(ctx, dist, version(t, "1.0.0"), repo, opts); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+	if _, err := repo.Resolve(t.Context(), "1.0.0"); err == nil {
+		t.Error("an interrupted release has a tag")
+	}
+}
+
+func githubEnv(name string) (string, bool) {
+	v, ok := map[string]string{
+		"GITHUB_ACTIONS": "true", "GITHUB_SERVER_URL": "https://github.com", "GITHUB_REPOSITORY": "lab-org/lab-plugin",
+		"GITHUB_WORKFLOW_REF": "lab-org/lab-plugin/.github/workflows/release.yml@refs/tags/v1.2.3", "GITHUB_REF": "refs/tags/v1.2.3",
+		"GITHUB_SHA": "0123456789012345678901234567890123456789", "GITHUB_RUN_ID": "77", "GITHUB_RUN_ATTEMPT": "2",
+		"GITHUB_EVENT_NAME": "push", "GITHUB_REPOSITORY_ID": "1", "GITHUB_REPOSITORY_OWNER_ID": "2", "RUNNER_ENVIRONMENT": "github-hosted",
+	}[name]
+	return v, ok
+}
+
+func TestProvenance(t *testing.T) {
+	t.Parallel()
+	gitlab := map[string]string{
+		"GITLAB_CI": "true", "CI_SERVER_URL": "https://gitlab.com", "CI_RUNNER_ID": "12", "CI_PROJECT_URL": "https://gitlab.com/g/p",
+		"CI_COMMIT_TAG": "v1.2.3", "CI_COMMIT_REF_NAME": "v1.2.3", "CI_COMMIT_SHA": "abc", "CI_JOB_URL": "https://u:p@gitlab.com/g/p/-/jobs/5",
+		"CI_CONFIG_PATH": ".gitlab-ci.yml", "CI_JOB_NAME": "release",
+	}
+	tests := []struct {
+		name                                             string
+		env                                              func(string) (string, bool)
+		buildType, builder, repository, ref, uri, invoke string
+	}{
+		{
+			"github", githubEnv, packager.BuildTypeGitHub,
+			"https://github.com/lab-org/lab-plugin/.github/workflows/release.yml@refs/tags/v1.2.3",
+			"https://github.com/lab-org/lab-plugin", "refs/tags/v1.2.3", "git+https://github.com/lab-org/lab-plugin@refs/tags/v1.2.3",
+			"https://github.com/lab-org/lab-plugin/actions/runs/77/attempts/2",
+		},
+		{
+			"gitlab", func(n string) (string, bool) { v, ok := gitlab[n]; return v, ok }, packager.BuildTypeGitLab,
+			"https://gitlab.com/-/runners/12", "https://gitlab.com/g/p", "refs/tags/v1.2.3", "git+https://gitlab.com/g/p@refs/tags/v1.2.3",
+			"https://gitlab.com/g/p/-/jobs/5",
+		},
+		{"local", func(string) (string, bool) { return "", false }, packager.BuildTypeLocal, packager.BuildTypeLocal, "", "", "", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, err := packager.DetectBuild(tt.env).Provenance()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got struct {
+				BuildDefinition struct {
+					BuildType          string
+					ExternalParameters struct {
+						Workflow struct{ Repository, Ref string }
+					}
+					ResolvedDependencies []struct{ URI string }
+				}
+				RunDetails struct {
+					Builder  struct{ ID string }
+					Metadata struct{ InvocationID string }
+				}
+			}
+			if err := json.Unmarshal(p.Content, &got); err != nil {
+				t.Fatal(err)
+			}
+			uri := ""
+			if d := got.BuildDefinition.ResolvedDependencies; len(d) > 0 {
+				uri = d[0].URI
+			}
+			want := []string{tt.buildType, tt.builder, tt.repository, tt.ref, tt.uri, tt.invoke}
+			have := []string{
+				got.BuildDefinition.BuildType, got.RunDetails.Builder.ID, got.BuildDefinition.ExternalParameters.Workflow.Repository,
+				got.BuildDefinition.ExternalParameters.Workflow.Ref, uri, got.RunDetails.Metadata.InvocationID,
+			}
+			if diff := cmp.Diff(want, have); diff != "" || p.Type != packager.PredicateProvenance {
+				t.Errorf("provenance (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func hexBytes(d digest.Digest) ([]byte, error) { return hex.DecodeString(d.Encoded()) }
+
+func artifactOption(raw []byte) verify.ArtifactPolicyOption {
+	return verify.WithArtifactDigest("sha256", raw)
+}

@@ -1,0 +1,308 @@
+package packager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
+)
+
+// SignOptions change what [Sign] and [Attest] do.
+type SignOptions struct {
+	// Report is told of every step.
+	Report func(Event)
+}
+
+// Signed says what was signed.
+type Signed struct {
+	Repository string        `json:"repository"`
+	Digest     digest.Digest `json:"digest"`
+	// Manifests are the digests that carry the signature: the index and every
+	// platform's manifest.
+	Manifests []digest.Digest `json:"manifests"`
+	// Predicates are the types that were attested; empty for a signature.
+	Predicates []string `json:"predicates,omitempty"`
+	// Present counts what the same key had signed before and was left alone.
+	Present int `json:"present"`
+}
+
+// Sign signs the index that the tag or digest stands for, and every platform's
+// manifest in it. Each signature is published in both forms that verifiers look
+// for: under the tag sha256-….sig, and as a sigstore bundle among the
+// manifest's referrers. What the same key signed before is not signed again.
+func Sign(ctx context.Context, repo Repository, reference string, s *Signer, opts SignOptions) (*Signed, error) {
+	subjects, err := subjectsOf(ctx, repo, reference)
+	if err != nil {
+		return nil, err
+	}
+	p := signaturePusher{repo: repo, signer: s, report: reporter(opts.Report)}
+	return p.sign(ctx, subjects)
+}
+
+// subjectsOf returns the index and the manifests of its platforms.
+func subjectsOf(ctx context.Context, repo Repository, reference string) ([]ocispec.Descriptor, error) {
+	desc, err := repo.Resolve(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	content, err := repo.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return nil, err
+	}
+	index, err := artifact.DecodeIndex(desc.MediaType, content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", repo.Name(), ErrNotPlugin, err)
+	}
+	return append([]ocispec.Descriptor{plain(desc)}, platformsOf(index)...), nil
+}
+
+// platformsOf leaves out entries that are not images, such as the attestations
+// that buildx puts there.
+func platformsOf(index ocispec.Index) []ocispec.Descriptor {
+	var all []ocispec.Descriptor
+	for _, m := range index.Manifests {
+		if m.Platform != nil && m.Platform.OS != "unknown" {
+			all = append(all, plain(m))
+		}
+	}
+	return all
+}
+
+// signaturePusher signs and publishes.
+type signaturePusher struct {
+	repo    Repository
+	signer  *Signer
+	report  func(Event)
+	present int
+}
+
+// statement is a predicate and what it is about.
+type statement struct {
+	predicateType string
+	predicate     []byte
+	subjects      []ocispec.Descriptor
+}
+
+// sign signs every subject by itself.
+func (p *signaturePusher) sign(ctx context.Context, subjects []ocispec.Descriptor) (*Signed, error) {
+	for _, subject := range subjects {
+		signed, err := p.signer.s.SignImage(ctx, p.repo.Name(), subject.Digest)
+		if err != nil {
+			return nil, fmt.Errorf("signing %s: %w", subject.Digest, err)
+		}
+		if err := p.publish(ctx, subject, ".sig", signed); err != nil {
+			return nil, fmt.Errorf("publishing the signature of %s: %w", subject.Digest, err)
+		}
+		p.report(Event{Kind: EventSigned, Subject: subject.Digest.String()})
+	}
+	return p.done(subjects, nil), nil
+}
+
+// attest signs each statement once and hangs it off all its subjects.
+func (p *signaturePusher) attest(ctx context.Context, statements []statement) (*Signed, error) {
+	var types []string
+	var subjects []ocispec.Descriptor
+	for _, st := range statements {
+		named := make([]signer.Subject, len(st.subjects))
+		for i, s := range st.subjects {
+			named[i] = signer.Subject{Name: p.repo.Name(), Digest: s.Digest}
+		}
+		signed, err := p.signer.s.Attest(ctx, named, st.predicateType, st.predicate)
+		if err != nil {
+			return nil, fmt.Errorf("attesting %s: %w", st.predicateType, err)
+		}
+		for _, s := range st.subjects {
+			if err := p.publish(ctx, s, ".att", signed); err != nil {
+				return nil, fmt.Errorf("publishing the attestation %s of %s: %w", st.predicateType, s.Digest, err)
+			}
+			p.report(Event{Kind: EventSigned, Subject: s.Digest.String()})
+		}
+		if !slices.Contains(types, st.predicateType) {
+			types = append(types, st.predicateType)
+		}
+		subjects = append(subjects, st.subjects...)
+	}
+	return p.done(subjects, types), nil
+}
+
+func (p *signaturePusher) done(subjects []ocispec.Descriptor, types []string) *Signed {
+	out := &Signed{Repository: p.repo.Name(), Predicates: types, Present: p.present}
+	for _, s := range subjects {
+		if !slices.Contains(out.Manifests, s.Digest) {
+			out.Manifests = append(out.Manifests, s.Digest)
+		}
+		if artifact.IsIndex(s.MediaType) {
+			out.Digest = s.Digest
+		}
+	}
+	return out
+}
+
+// publish puts one signature where each kind of verifier looks.
+func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descriptor, suffix string, s signer.Signed) error {
+	key, err := newClaims(p.signer.s.PublicKey())
+	if err != nil {
+		return err
+	}
+	if err := p.addLegacy(ctx, subject, suffix, s, key); err != nil {
+		return err
+	}
+	return p.addBundle(ctx, subject, s, key)
+}
+
+// legacyAttempts bounds how often a signature tag is written again because
+// another signer wrote it at the same time.
+const legacyAttempts = 5
+
+// addLegacy appends a layer to the image under the tag "sha256-….sig" or
+// ".att".
+func (p *signaturePusher) addLegacy(ctx context.Context, subject ocispec.Descriptor, suffix string, s signer.Signed, key claims) error {
+	tag := strings.Replace(subject.Digest.String(), ":", "-", 1) + suffix
+	layer := blob{artifact.Describe(s.Legacy.MediaType, s.Legacy.Payload), s.Legacy.Payload}
+	layer.desc.Annotations = s.Legacy.Annotations
+	for range legacyAttempts {
+		layers, err := p.legacyLayers(ctx, tag)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(layers, func(d ocispec.Descriptor) bool { return sameLayer(d, layer.desc) }) {
+			return nil
+		}
+		for _, d := range layers {
+			same, err := p.sameLegacy(ctx, d, s, key)
+			if err != nil {
+				return err
+			}
+			if same {
+				p.present++
+				return nil
+			}
+		}
+		if err := pushBlob(ctx, p.repo, blob{plain(layer.desc), layer.content}, func(Event) {}); err != nil {
+			return err
+		}
+		if err := p.writeLegacy(ctx, tag, append(layers, layer.desc)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("tag %s: other signers write it all the time", tag)
+}
+
+func sameLayer(a, b ocispec.Descriptor) bool {
+	return a.Digest == b.Digest && a.Annotations[signatureAnnotation] == b.Annotations[signatureAnnotation]
+}
+
+// signatureAnnotation carries the signature of a layer of the legacy form.
+const signatureAnnotation = "dev.cosignproject.cosign/signature"
+
+// legacyLayers returns the layers under a signature tag; none if there is no
+// such tag.
+func (p *signaturePusher) legacyLayers(ctx context.Context, tag string) ([]ocispec.Descriptor, error) {
+	desc, err := p.repo.Resolve(ctx, tag)
+	if errors.Is(err, ociregistry.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	content, err := p.repo.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return nil, err
+	}
+	m, err := artifact.DecodeManifest(desc.MediaType, content)
+	if err != nil {
+		return nil, fmt.Errorf("tag %s: %w", tag, err)
+	}
+	return m.Layers, nil
+}
+
+func (p *signaturePusher) sameLegacy(ctx context.Context, d ocispec.Descriptor, s signer.Signed, key claims) (bool, error) {
+	if !key.known() || d.MediaType != s.Legacy.MediaType {
+		return false, nil
+	}
+	payload, err := p.repo.FetchAll(ctx, d, artifact.ManifestLimit)
+	if err != nil {
+		return false, err
+	}
+	return key.sameLayer(payload, d.Annotations, s.Legacy), nil
+}
+
+// writeLegacy writes the image that carries the layers. Its config is what
+// cosign writes, so that registries which look into configs accept it.
+func (p *signaturePusher) writeLegacy(ctx context.Context, tag string, layers []ocispec.Descriptor) error {
+	image := ocispec.Image{RootFS: ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{}}}
+	for _, l := range layers {
+		image.RootFS.DiffIDs = append(image.RootFS.DiffIDs, l.Digest)
+	}
+	raw, err := json.Marshal(image)
+	if err != nil {
+		return err
+	}
+	config := blob{artifact.Describe(ocispec.MediaTypeImageConfig, raw), raw}
+	if err := pushBlob(ctx, p.repo, config, func(Event) {}); err != nil {
+		return err
+	}
+	desc, content, err := artifact.EncodeManifest(artifact.ManifestInput{Config: config.desc, Layers: layers})
+	if err != nil {
+		return err
+	}
+	return p.repo.PushManifest(ctx, desc, content, tag)
+}
+
+// addBundle hangs a sigstore bundle off the subject.
+func (p *signaturePusher) addBundle(ctx context.Context, subject ocispec.Descriptor, s signer.Signed, key claims) error {
+	if key.known() {
+		same, err := p.hasBundle(ctx, subject, s, key)
+		if err != nil || same {
+			return err
+		}
+	}
+	r := referrer{subject: subject, document: blob{artifact.Describe(artifact.MediaTypeBundle, s.Bundle), s.Bundle}}
+	var err error
+	r.manifest.desc, r.manifest.content, err = artifact.EncodeReferrer(artifact.ReferrerInput{
+		Subject: subject, ArtifactType: artifact.MediaTypeBundle, Layer: r.document.desc,
+		Annotations: map[string]string{
+			"dev.sigstore.bundle.content":       "dsse-envelope",
+			"dev.sigstore.bundle.predicateType": s.PredicateType,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return pushReferrer(ctx, p.repo, r, func(Event) {})
+}
+
+// hasBundle looks for a bundle with the same statement, signed by the same key.
+func (p *signaturePusher) hasBundle(ctx context.Context, subject ocispec.Descriptor, s signer.Signed, key claims) (bool, error) {
+	referrers, err := p.repo.Referrers(ctx, subject)
+	if err != nil {
+		return false, err
+	}
+	for _, desc := range referrers {
+		content, err := p.repo.FetchAll(ctx, desc, artifact.ManifestLimit)
+		if err != nil {
+			return false, err
+		}
+		m, err := artifact.DecodeManifest(desc.MediaType, content)
+		if err != nil || len(m.Layers) != 1 || m.Layers[0].MediaType != artifact.MediaTypeBundle {
+			continue
+		}
+		bundle, err := p.repo.FetchAll(ctx, m.Layers[0], artifact.ManifestLimit)
+		if err != nil {
+			return false, err
+		}
+		if key.sameBundle(bundle, s.Bundle) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

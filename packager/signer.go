@@ -1,0 +1,89 @@
+package packager
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
+)
+
+// Signer signs artifacts, with a key or keyless. Make it with [KeySigner] or
+// [KeylessSigner].
+type Signer struct{ s *signer.Signer }
+
+// SigningServices are the sigstore services that prove when a signature was
+// made. Empty fields leave a service out.
+type SigningServices struct {
+	// RekorURL is the transparency log; RekorVersion its API, 1 (default) or 2.
+	RekorURL     string
+	RekorVersion int
+	// TSAURL is the timestamp authority, with its path.
+	TSAURL string
+	// TrustedRoot is a trusted root in JSON. If given, everything that is
+	// signed is verified with it before it is published.
+	TrustedRoot []byte
+}
+
+func (s SigningServices) internal() signer.Services {
+	return signer.Services{RekorURL: s.RekorURL, RekorVersion: s.RekorVersion, TSAURL: s.TSAURL, TrustedRoot: s.TrustedRoot}
+}
+
+// The errors of signing, for [errors.Is].
+var (
+	// ErrKey: not a private key that can sign.
+	ErrKey = signer.ErrKey
+	// ErrPassword: the password does not open the private key.
+	ErrPassword = signer.ErrPassword
+	// ErrToken: the identity token cannot be used.
+	ErrToken = signer.ErrToken
+	// ErrSigningOptions: the options are incomplete or contradict themselves.
+	ErrSigningOptions = signer.ErrOptions
+	// ErrSigningService: a sigstore service did not do its part.
+	ErrSigningService = signer.ErrService
+)
+
+// KeySigner signs with a private key in PEM: cosign's encrypted form, or
+// PKCS #8, SEC 1 or PKCS #1 in plain text, for which the password is not used.
+// Errors are [ErrKey], [ErrPassword] and [ErrSigningOptions].
+func KeySigner(pem, password []byte, services SigningServices) (*Signer, error) {
+	s, err := signer.FromKeyWithServices(pem, password, services.internal())
+	if err != nil {
+		return nil, err
+	}
+	return &Signer{s}, nil
+}
+
+// EncryptedKey says whether a private key in PEM needs a password.
+func EncryptedKey(pem []byte) bool { return signer.Encrypted(pem) }
+
+// GenerateKeyPair makes a key pair as cosign does: the private half encrypted
+// with the password, which may be empty.
+func GenerateKeyPair(password []byte) (private, public []byte, err error) {
+	return signer.GenerateKeyPair(password)
+}
+
+// KeylessOptions say how to sign with a short-lived certificate.
+type KeylessOptions struct {
+	// Token is called for an OIDC identity token whenever a certificate is
+	// needed.
+	Token func(context.Context) (string, error)
+	// FulcioURL is the certificate authority. Empty means the public instance
+	// of sigstore for all services that are left empty.
+	FulcioURL string
+	SigningServices
+}
+
+// KeylessSigner signs with certificates that Fulcio issues for an identity.
+// Errors are [ErrToken] and [ErrSigningOptions].
+func KeylessSigner(opts KeylessOptions) (*Signer, error) {
+	services := opts.internal()
+	if opts.FulcioURL == "" {
+		services.RekorURL = cmp.Or(services.RekorURL, signer.PublicRekorURL)
+		opts.FulcioURL = signer.PublicFulcioURL
+	}
+	s, err := signer.Keyless(signer.KeylessOptions{TokenSource: opts.Token, FulcioURL: opts.FulcioURL, Services: services})
+	if err != nil {
+		return nil, err
+	}
+	return &Signer{s}, nil
+}
