@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -102,9 +104,20 @@ func kindOf(err error) error {
 		return nil
 	case errors.As(err, &netErr), errors.As(err, &urlErr), brokeOff(err):
 		return ErrUnavailable
-	default:
+	case isLocal(err):
 		return nil
+	default:
+		// What is left are answers that contradict the specification or the
+		// descriptor, such as a Content-Length that is not the size.
+		return ErrInvalid
 	}
+}
+
+// isLocal reports whether the file system failed, rather than the other side.
+func isLocal(err error) bool {
+	var pathErr *fs.PathError
+	var linkErr *os.LinkError
+	return errors.As(err, &pathErr) || errors.As(err, &linkErr)
 }
 
 func kindOfStatus(code int) error {
