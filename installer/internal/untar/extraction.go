@@ -1,0 +1,232 @@
+package untar
+
+import (
+	"archive/tar"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+)
+
+const (
+	modeExecutable fs.FileMode = 0o755
+	modeFile       fs.FileMode = 0o644
+	modeFolder     fs.FileMode = 0o755
+)
+
+// kind is what a name was used for already.
+type kind byte
+
+const (
+	kindFile kind = iota + 1
+	kindFolder
+)
+
+// extraction is the state of one Extract.
+type extraction struct {
+	root   *os.Root
+	opts   Options
+	seen   map[string]kind
+	files  []File
+	made   map[string]bool
+	buffer []byte
+	// found says that the executable was written, removed that the layer takes
+	// away one of a layer below.
+	found, removed bool
+}
+
+func (x *extraction) run(r io.Reader) error {
+	archive := tar.NewReader(r)
+	for count := 1; ; count++ {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return corrupt(err)
+		}
+		if count > x.opts.Limits.entries() {
+			return fmt.Errorf("%w: more than %d entries", ErrLimit, x.opts.Limits.entries())
+		}
+		if err := x.entry(header, archive); err != nil {
+			return err
+		}
+	}
+}
+
+func (x *extraction) entry(header *tar.Header, content io.Reader) error {
+	selection := x.opts.Selection
+	name, err := selection.normalName(header.Name)
+	if err != nil || name == "" {
+		return err
+	}
+	if selection.removesExecutable(name) {
+		x.removed = true
+		return nil
+	}
+	target, verdict := selection.target(name)
+	if verdict == take {
+		err = checkName(target)
+	}
+	if err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		if verdict != take {
+			return checkName(name)
+		}
+		return x.folder(target)
+	case tar.TypeReg:
+		return x.regular(target, verdict, header, content)
+	case tar.TypeXGlobalHeader:
+		return nil
+	}
+	if verdict == pass {
+		return nil
+	}
+	return fmt.Errorf("%w: %.80q is a %s", ErrUnsafe, header.Name, typeName(header.Typeflag))
+}
+
+func (x *extraction) regular(target string, verdict verdict, header *tar.Header, content io.Reader) error {
+	switch verdict {
+	case refuse:
+		return fmt.Errorf("%w: file %.80q is outside plugin/", ErrUnsafe, header.Name)
+	case pass:
+		return nil
+	case take:
+	}
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return fmt.Errorf("%w: %.80q is a sparse file", ErrUnsafe, header.Name)
+		}
+	}
+	if _, base, _ := cutLast(target); strings.HasPrefix(base, ".wh.") {
+		return fmt.Errorf("%w: %.80q removes a file of another layer", ErrUnsafe, header.Name)
+	}
+	return x.file(target, header.Mode&0o111 != 0, content)
+}
+
+func (x *extraction) folder(name string) error {
+	if err := x.claim(name, kindFolder); err != nil {
+		return err
+	}
+	return x.makeFolder(name)
+}
+
+// makeFolder creates a folder and those above it, with a mode that the umask
+// does not narrow: another user runs what root installed.
+func (x *extraction) makeFolder(name string) error {
+	if x.made[name] {
+		return nil
+	}
+	if above, _, ok := cutLast(name); ok {
+		if err := x.makeFolder(above); err != nil {
+			return err
+		}
+	}
+	if err := x.root.Mkdir(name, modeFolder); err != nil {
+		return fmt.Errorf("creating folder %s: %w", name, err)
+	}
+	if err := x.root.Chmod(name, modeFolder); err != nil {
+		return fmt.Errorf("setting the mode of %s: %w", name, err)
+	}
+	x.made[name] = true
+	return nil
+}
+
+func (x *extraction) file(name string, executable bool, content io.Reader) error {
+	if err := x.claim(name, kindFile); err != nil {
+		return err
+	}
+	if dir, _, ok := cutLast(name); ok {
+		if err := x.makeFolder(dir); err != nil {
+			return err
+		}
+	}
+	isPlugin := name == x.opts.Selection.as
+	mode := modeFile
+	if isPlugin || executable {
+		mode = modeExecutable
+	}
+	written, err := x.write(name, mode, content)
+	if err != nil {
+		return err
+	}
+	if isPlugin {
+		if written.Size == 0 {
+			return fmt.Errorf("%w: %s is empty", ErrNoExecutable, name)
+		}
+		x.found = true
+	}
+	x.files = append(x.files, written)
+	return nil
+}
+
+func (x *extraction) write(name string, mode fs.FileMode, content io.Reader) (_ File, err error) {
+	f, err := x.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return File{}, fmt.Errorf("creating %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	hash := sha256.New()
+	size, err := io.CopyBuffer(io.MultiWriter(f, hash), struct{ io.Reader }{content}, x.buffer)
+	if err != nil {
+		return File{}, corrupt(fmt.Errorf("writing %s: %w", name, err))
+	}
+	// The umask may have taken bits away.
+	if err := f.Chmod(mode); err != nil {
+		return File{}, fmt.Errorf("setting the mode of %s: %w", name, err)
+	}
+	if err := f.Sync(); err != nil {
+		return File{}, fmt.Errorf("syncing %s: %w", name, err)
+	}
+	return File{Name: name, Size: size, Digest: digest.NewDigest(digest.SHA256, hash), Mode: mode}, nil
+}
+
+// claim takes a name, and its folders, once. Names are compared without case:
+// two files that differ in case only are one file on some systems.
+func (x *extraction) claim(name string, as kind) error {
+	key := strings.ToLower(name)
+	top, _, _ := strings.Cut(key, "/")
+	if slices.ContainsFunc(x.opts.Reserved, func(r string) bool { return strings.EqualFold(r, top) }) {
+		return fmt.Errorf("%w: the name %q is reserved", ErrUnsafe, name)
+	}
+	switch earlier := x.seen[key]; {
+	case earlier == 0:
+	case earlier == kindFolder && as == kindFolder:
+		return nil
+	default:
+		return fmt.Errorf("%w: %q comes twice", ErrUnsafe, name)
+	}
+	x.seen[key] = as
+	for dir, _, ok := cutLast(key); ok; dir, _, ok = cutLast(dir) {
+		if x.seen[dir] == kindFile {
+			return fmt.Errorf("%w: %q is beneath a file", ErrUnsafe, name)
+		}
+		x.seen[dir] = kindFolder
+	}
+	return nil
+}
+
+func typeName(flag byte) string {
+	switch flag {
+	case tar.TypeLink:
+		return "hard link"
+	case tar.TypeSymlink:
+		return "symbolic link"
+	case tar.TypeChar, tar.TypeBlock:
+		return "device"
+	case tar.TypeFifo:
+		return "named pipe"
+	case tar.TypeGNUSparse:
+		return "sparse file"
+	}
+	return fmt.Sprintf("entry of type %q", flag)
+}
