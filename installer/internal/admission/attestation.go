@@ -1,0 +1,154 @@
+package admission
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+)
+
+// Predicate types that have conditions or short names.
+const (
+	PredicateSLSA      = "https://slsa.dev/provenance/v1"
+	PredicateSPDX      = "https://spdx.dev/Document"
+	PredicateCycloneDX = "https://cyclonedx.org/bom"
+)
+
+// Attestation is one attestation that must be there.
+type Attestation struct {
+	// Types are the accepted predicate types.
+	Types []string
+	// Builder is the identity of the builder, exactly as in the SLSA provenance.
+	Builder string
+	// SourceRepository is the URI of the repository it was built from.
+	SourceRepository string
+	// SourceRef is the git ref it was built from, matched in whole.
+	SourceRef *regexp.Regexp
+}
+
+// Wildcard turns a text in which * stands for any characters into an expression
+// for the whole of another text.
+func Wildcard(pattern string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
+}
+
+// Conditional says whether the content of the predicate matters.
+func (a Attestation) Conditional() bool {
+	return a.Builder != "" || a.SourceRepository != "" || a.SourceRef != nil
+}
+
+// find gives the first verified attestation that satisfies this.
+func (a Attestation) find(v verdicts) (trust.Verified, error) {
+	var reasons []error
+	for _, verified := range v.verified {
+		if verified.Kind() != trust.KindAttestation || !slices.Contains(a.Types, verified.PredicateType()) {
+			continue
+		}
+		if !a.Conditional() {
+			return verified, nil
+		}
+		err := a.conditions(verified)
+		if err == nil {
+			return verified, nil
+		}
+		reasons = append(reasons, err)
+	}
+	if len(reasons) == 0 {
+		reasons = v.refused
+	}
+	err := fmt.Errorf("%w: no attestation of type %s that satisfies the policy", ErrRefused, strings.Join(a.Types, " or "))
+	return trust.Verified{}, errors.Join(append([]error{err}, reasons...)...)
+}
+
+// provenance is the part of a SLSA provenance v1 predicate that conditions are
+// about (https://slsa.dev/spec/v1.0/provenance).
+type provenance struct {
+	BuildDefinition struct {
+		ExternalParameters struct {
+			Workflow struct {
+				Repository string `json:"repository"`
+				Ref        string `json:"ref"`
+			} `json:"workflow"`
+			Source struct {
+				Repository string `json:"repository"`
+				Ref        string `json:"ref"`
+			} `json:"source"`
+		} `json:"externalParameters"`
+	} `json:"buildDefinition"`
+	RunDetails struct {
+		Builder struct {
+			ID string `json:"id"`
+		} `json:"builder"`
+	} `json:"runDetails"`
+}
+
+func (p provenance) source() (repository, ref string) {
+	workflow, source := p.BuildDefinition.ExternalParameters.Workflow, p.BuildDefinition.ExternalParameters.Source
+	if workflow.Repository != "" {
+		return workflow.Repository, workflow.Ref
+	}
+	return source.Repository, source.Ref
+}
+
+// conditions compares the predicate, and for a keyless signer the certificate
+// too: it is what the authority vouches for, the predicate is what the signer
+// wrote.
+func (a Attestation) conditions(v trust.Verified) error {
+	if v.PredicateType() != PredicateSLSA {
+		return fmt.Errorf("%w: conditions are for %s only, not %s", ErrRefused, PredicateSLSA, v.PredicateType())
+	}
+	var p provenance
+	if err := json.Unmarshal(v.Predicate(), &p); err != nil {
+		return fmt.Errorf("%w: provenance cannot be read: %w", ErrRefused, err)
+	}
+	var certificate *trust.Signer
+	if signer := v.Signer(); signer.Issuer != "" {
+		certificate = &signer
+	}
+	if err := a.checkBuilder(p, certificate); err != nil {
+		return err
+	}
+	return a.checkSource(p, certificate)
+}
+
+func (a Attestation) checkBuilder(p provenance, certificate *trust.Signer) error {
+	if a.Builder == "" {
+		return nil
+	}
+	builder := p.RunDetails.Builder.ID
+	if builder != a.Builder {
+		return fmt.Errorf("%w: built by %q, want %q", ErrRefused, builder, a.Builder)
+	}
+	if certificate != nil && !isHostedRunner(builder) && certificate.BuildSigner != builder {
+		return fmt.Errorf("%w: provenance names builder %q, the certificate %q", ErrRefused, builder, certificate.BuildSigner)
+	}
+	return nil
+}
+
+func (a Attestation) checkSource(p provenance, certificate *trust.Signer) error {
+	type claim struct{ by, repository, ref string }
+	repository, ref := p.source()
+	claims := []claim{{"provenance", repository, ref}}
+	if certificate != nil {
+		claims = append(claims, claim{"certificate", certificate.SourceRepository, certificate.SourceRef})
+	}
+	for _, c := range claims {
+		if a.SourceRepository != "" && c.repository != a.SourceRepository {
+			return fmt.Errorf("%w: the %s says built from %q, want %q", ErrRefused, c.by, c.repository, a.SourceRepository)
+		}
+		if a.SourceRef != nil && !a.SourceRef.MatchString(c.ref) {
+			return fmt.Errorf("%w: the %s says built from ref %q, want %s", ErrRefused, c.by, c.ref, a.SourceRef)
+		}
+	}
+	return nil
+}
+
+// isHostedRunner knows the builder that GitHub's own provenance names, which is
+// the kind of machine and not the workflow in the certificate.
+func isHostedRunner(builder string) bool {
+	return strings.HasPrefix(builder, "https://github.com/actions/runner/")
+}

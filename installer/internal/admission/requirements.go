@@ -1,0 +1,104 @@
+package admission
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+var (
+	// ErrRefused is what every refusal matches: the artifact may not be installed.
+	ErrRefused = errors.New("refused by policy")
+	// ErrUnsigned is a refusal because no signature was found at all.
+	ErrUnsigned = errors.New("not signed")
+)
+
+// Requirements are what a chain must show to be admitted. The zero value admits
+// nothing.
+type Requirements struct {
+	// Signers are those whose signature counts.
+	Signers []trust.Requirement
+	// Threshold is the number of different signers needed; zero means one.
+	Threshold int
+	// AttestationsSuffice asks for no signature beside the attestations, of
+	// which there must then be one at least.
+	AttestationsSuffice bool
+	// Attestations must all be there.
+	Attestations []Attestation
+	// MinimumAge is how long ago it must have been signed.
+	MinimumAge time.Duration
+	// DeniedVersions and DeniedDigests are never admitted. A digest is that of
+	// an index, a manifest or a layer.
+	DeniedVersions []version.Constraint
+	DeniedDigests  []digest.Digest
+}
+
+// Check says whether the requirements can be met at all and mean something.
+func (r Requirements) Check() error {
+	switch {
+	case len(r.Signers) == 0:
+		return errors.New("no key and no identity: nobody can satisfy this")
+	case r.Threshold < 0:
+		return fmt.Errorf("threshold %d is below zero", r.Threshold)
+	case r.AttestationsSuffice && len(r.Attestations) == 0:
+		return errors.New("attestations are to suffice, but none is required")
+	case r.AttestationsSuffice && r.Threshold > 0:
+		return errors.New("a threshold counts signatures, but attestations are to suffice")
+	case r.MinimumAge < 0:
+		return fmt.Errorf("minimum age %s is below zero", r.MinimumAge)
+	}
+	for _, a := range r.Attestations {
+		if len(a.Types) == 0 {
+			return errors.New("an attestation without a predicate type")
+		}
+	}
+	return nil
+}
+
+// needed is the number of signatures.
+func (r Requirements) needed() int {
+	if r.AttestationsSuffice {
+		return 0
+	}
+	return max(1, r.Threshold)
+}
+
+// Denied says why the version or one of the digests is never admitted; nil if
+// nothing speaks against it. It needs no evidence, so it can be asked first.
+func (r Requirements) Denied(v version.Version, chain Chain) error {
+	for _, c := range r.DeniedVersions {
+		if c.Match(v) || c.Match(v.Core()) {
+			return fmt.Errorf("%w: version %s is denied by %q", ErrRefused, v, c)
+		}
+	}
+	digests := []digest.Digest{chain.ManifestDigest(), chain.Index()}
+	for _, layer := range chain.decoded.Layers {
+		digests = append(digests, layer.Digest)
+	}
+	for _, d := range digests {
+		if d != "" && slices.Contains(r.DeniedDigests, d) {
+			return fmt.Errorf("%w: digest %s is denied", ErrRefused, d)
+		}
+	}
+	return nil
+}
+
+// String lists the signers, for messages.
+func (r Requirements) String() string {
+	var names []string
+	for _, s := range r.Signers {
+		names = append(names, s.String())
+	}
+	text := strings.Join(names, " or ")
+	if n := r.needed(); n > 1 {
+		text = fmt.Sprintf("%d of: %s", n, text)
+	}
+	return text
+}
