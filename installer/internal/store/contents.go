@@ -1,0 +1,183 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/module"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+// Entry is a folder that the runner takes for an installed version.
+type Entry struct {
+	Plugin  Plugin
+	Version version.Version
+	// Dir is the folder.
+	Dir string
+	// Receipt is the content of the receipt, nil where there is none: an entry
+	// that something else installed, or an empty folder.
+	Receipt []byte
+}
+
+// Versions gives the installed versions of a plugin, the smallest first. A
+// plugin of which nothing is installed has none; that is no error.
+//
+// Unlike the runner it does not look into deeper folders: what lies there
+// belongs to another plugin.
+func (s *Store) Versions(p Plugin) ([]Entry, error) {
+	dir := s.folder(p)
+	names, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var entries []Entry
+	for _, name := range names {
+		if !name.IsDir() {
+			continue
+		}
+		v, ok := versionOf(name.Name())
+		if !ok {
+			continue
+		}
+		entry, err := s.read(p, v, filepath.Join(dir, name.Name()))
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return a.Version.Compare(b.Version) })
+	return entries, nil
+}
+
+// Version gives one installed version, or [ErrNotInstalled].
+func (s *Store) Version(p Plugin, v version.Version) (Entry, error) {
+	dir, err := s.Path(p, v)
+	if err != nil {
+		return Entry{}, err
+	}
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		return Entry{}, fmt.Errorf("%s %s: %w in %s", p.name, v.Core(), ErrNotInstalled, s.root)
+	}
+	return s.read(p, v.Core(), dir)
+}
+
+func (s *Store) read(p Plugin, v version.Version, dir string) (Entry, error) {
+	entry := Entry{Plugin: p, Version: v, Dir: dir}
+	receipt, err := readReceipt(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, fmt.Errorf("receipt of %s %s: %w", p.name, v, err)
+	}
+	entry.Receipt = receipt
+	return entry, nil
+}
+
+func readReceipt(dir string) (_ []byte, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	f, err := root.Open(ReceiptName)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return io.ReadAll(io.LimitReader(f, receiptLimit))
+}
+
+func versionOf(folder string) (version.Version, bool) {
+	text, err := module.UnescapeVersion(folder)
+	if err != nil {
+		return version.Version{}, false
+	}
+	v, err := version.Parse(text)
+	return v, err == nil
+}
+
+// All gives every installed version of every plugin, by name and version.
+func (s *Store) All() ([]Entry, error) {
+	var entries []Entry
+	seen := map[string]bool{}
+	err := filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) && path == s.root {
+				return fs.SkipAll
+			}
+			return err
+		}
+		if !d.IsDir() || path == s.root {
+			return nil
+		}
+		if strings.HasPrefix(d.Name(), ".") {
+			return fs.SkipDir
+		}
+		if _, ok := versionOf(d.Name()); !ok {
+			return nil
+		}
+		p, ok := s.pluginOf(filepath.Dir(path))
+		if !ok || seen[p.name] {
+			return fs.SkipDir
+		}
+		seen[p.name] = true
+		versions, err := s.Versions(p)
+		entries = append(entries, versions...)
+		if err != nil {
+			return err
+		}
+		return fs.SkipDir
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Plugin.name, b.Plugin.name) })
+	return entries, nil
+}
+
+func (s *Store) pluginOf(dir string) (Plugin, bool) {
+	rel, err := filepath.Rel(s.root, dir)
+	if err != nil {
+		return Plugin{}, false
+	}
+	name, err := module.UnescapePath(filepath.ToSlash(rel))
+	if err != nil {
+		return Plugin{}, false
+	}
+	p, err := NewPlugin(name)
+	return p, err == nil
+}
+
+// Remove takes a version of the locked plugin away, first out of sight by one
+// rename, then from the disk. Folders that become empty go too.
+func (s *Store) Remove(lock *Lock, v version.Version) error {
+	entry, err := s.Version(lock.plugin, v)
+	if err != nil {
+		return err
+	}
+	staging := s.staging(lock.plugin.hash())
+	if err := makeFolders(staging); err != nil {
+		return err
+	}
+	aside, err := os.MkdirTemp(staging, "removed-")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(entry.Dir, filepath.Join(aside, "version")); err != nil {
+		return fmt.Errorf("removing %s %s: %w", lock.plugin.name, v, err)
+	}
+	for dir := s.folder(lock.plugin); dir != s.root; dir = filepath.Dir(dir) {
+		if os.Remove(dir) != nil {
+			break // not empty
+		}
+	}
+	return os.RemoveAll(staging)
+}

@@ -1,0 +1,164 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+// Staging is a version that is being put together. Either [Staging.Commit] or
+// [Staging.Drop] ends it.
+type Staging struct {
+	store     *Store
+	plugin    Plugin
+	admission admission.Admission
+	dir       string
+	root      *os.Root
+}
+
+// Stage starts a version of the locked plugin. Without an admission there is no
+// staging, and what is staged can only be what was admitted.
+func (s *Store) Stage(lock *Lock, admitted admission.Admission) (*Staging, error) {
+	if err := admitted.Check(); err != nil {
+		return nil, err
+	}
+	parent := s.staging(lock.plugin.hash())
+	if err := makeFolders(parent); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(parent, "stage-")
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, folderMode); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	return &Staging{store: s, plugin: lock.plugin, admission: admitted, dir: dir, root: root}, nil
+}
+
+// Root is where the files go.
+func (s *Staging) Root() *os.Root { return s.root }
+
+// Admission is what may be staged here.
+func (s *Staging) Admission() admission.Admission { return s.admission }
+
+// Empty removes what was put into the root so far.
+func (s *Staging) Empty() error {
+	names, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := s.root.RemoveAll(name.Name()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Drop removes what was staged.
+func (s *Staging) Drop() error {
+	if s.root == nil {
+		return nil
+	}
+	err := s.root.Close()
+	s.root = nil
+	// The lock is held, so whatever else is in the parent is a leftover too.
+	return errors.Join(err, os.RemoveAll(filepath.Dir(s.dir)))
+}
+
+// Commit writes the receipt and makes the version visible, by one rename, after
+// everything has reached the disk. An installed version of the same number is
+// replaced. Afterwards the staging is gone, whatever the outcome.
+func (s *Staging) Commit(v version.Version, receipt []byte) (path string, err error) {
+	defer func() { err = errors.Join(err, s.Drop()) }()
+	if s.root == nil {
+		return "", errors.New("staging is closed")
+	}
+	if err := s.writeReceipt(receipt); err != nil {
+		return "", fmt.Errorf("writing the receipt: %w", err)
+	}
+	if err := syncFolders(s.dir); err != nil {
+		return "", err
+	}
+	target, err := s.store.Path(s.plugin, v)
+	if err != nil {
+		return "", err
+	}
+	if err := placeBeneath(s.dir, target); err != nil {
+		return "", fmt.Errorf("installing into %s: %w", target, err)
+	}
+	return target, syncFolder(filepath.Dir(target))
+}
+
+func (s *Staging) writeReceipt(receipt []byte) (err error) {
+	f, err := s.root.OpenFile(ReceiptName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, receiptMode)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.Write(receipt); err != nil {
+		return err
+	}
+	if err := f.Chmod(receiptMode); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// placeBeneath creates the folder above target and places dir there. Removing
+// another plugin takes away folders that are empty, this one perhaps, so that
+// it is tried again.
+func placeBeneath(dir, target string) error {
+	var err error
+	for range placeAttempts {
+		if err = makeFolders(filepath.Dir(target)); err == nil {
+			err = place(dir, target)
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return err
+}
+
+const placeAttempts = 10
+
+// place moves dir to target. Where target exists the two change places in one
+// step if the system can, and the old one is removed as dir.
+func place(dir, target string) error {
+	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
+		return os.Rename(dir, target)
+	}
+	err := exchange(dir, target)
+	if !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	aside := dir + ".old"
+	if err := os.Rename(target, aside); err != nil {
+		return err
+	}
+	if err := os.Rename(dir, target); err != nil {
+		return errors.Join(err, os.Rename(aside, target))
+	}
+	return os.RemoveAll(aside)
+}
+
+// syncFolders makes the names in a folder and those beneath it durable.
+func syncFolders(dir string) error {
+	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		return syncFolder(path)
+	})
+}
