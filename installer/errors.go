@@ -1,0 +1,88 @@
+package installer
+
+import (
+	"errors"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// What callers branch on, with [errors.Is]. The errors of [ParseReference] and
+// [ParsePolicy] are beside them.
+var (
+	// ErrRefused: the policy does not allow the artifact.
+	ErrRefused = admission.ErrRefused
+	// ErrUnsigned: refused, because no signature was found. It also matches
+	// ErrRefused.
+	ErrUnsigned = admission.ErrUnsigned
+	// ErrNoRule: refused, because no rule of the policy is about this plugin. It
+	// also matches ErrRefused.
+	ErrNoRule = errors.New("no rule of the policy matches")
+	// ErrEvidence: a signature or attestation is there, or may be, and could not
+	// be fetched. The cause, such as ErrUnavailable, matches too.
+	ErrEvidence = evidence.ErrUnavailable
+
+	// ErrNotFound: the registry has no such repository, tag or digest.
+	ErrNotFound = ociregistry.ErrNotFound
+	// ErrNoVersion: no published version satisfies the constraint.
+	ErrNoVersion = errors.New("no version satisfies the constraint")
+	// ErrNoPlatform: the artifact has nothing for the platform.
+	ErrNoPlatform = errors.New("nothing for this platform")
+	// ErrNotPlugin: the artifact holds no plugin that could be recognised.
+	ErrNotPlugin = errors.New("not a plugin")
+	// ErrNotInstalled: no installed version satisfies the reference.
+	ErrNotInstalled = store.ErrNotInstalled
+	// ErrName: the runner cannot look a plugin up under this name; install it
+	// under another, see [InstallOptions].
+	ErrName = store.ErrName
+
+	// ErrMismatch: the bytes that came are not those that were asked for.
+	ErrMismatch = ociregistry.ErrDigestMismatch
+	// ErrHostile: the archive has something in it that a plugin has no reason to
+	// have, such as a link or a name that leaves its folder.
+	ErrHostile = untar.ErrUnsafe
+	// ErrLimit: the archive exceeds the limits.
+	ErrLimit = untar.ErrLimit
+	// ErrCorrupt: the archive has the right digest and cannot be read.
+	ErrCorrupt = untar.ErrCorrupt
+	// ErrAnswer: the registry's answer contradicts the specification or itself.
+	ErrAnswer = ociregistry.ErrInvalid
+	// ErrUnavailable: the registry could not be reached or answered with an error.
+	ErrUnavailable = ociregistry.ErrUnavailable
+	// ErrUnauthorized: the registry wants other credentials.
+	ErrUnauthorized = ociregistry.ErrUnauthorized
+	// ErrForbidden: the credentials do not allow it.
+	ErrForbidden = ociregistry.ErrForbidden
+	// ErrRateLimited: the registry still refused after the retries.
+	ErrRateLimited = ociregistry.ErrRateLimited
+)
+
+// Error says what was being done to which plugin when Err came up.
+type Error struct {
+	// Op is a verb in its -ing form: resolving, verifying, installing.
+	Op string
+	// Ref is the reference, with the version or digest where known.
+	Ref string
+	// Err is the cause.
+	Err error
+}
+
+// Error is "OP REF: ERR".
+func (e *Error) Error() string { return e.Op + " " + e.Ref + ": " + e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// failed wraps err once, nil stays nil.
+func failed(op, ref string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := errors.AsType[*Error](err); ok {
+		return err
+	}
+	return &Error{Op: op, Ref: ref, Err: err}
+}

@@ -1,0 +1,297 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+// ErrChanged is an installed plugin that is not what its receipt says.
+var ErrChanged = errors.New("changed since it was installed")
+
+// Folder is a folder with installed plugins, in the runner's layout. It answers
+// without any network, and it needs no policy.
+type Folder struct{ store *store.Store }
+
+// OpenFolder gives the folder dir, which need not exist yet.
+func OpenFolder(dir string) (*Folder, error) {
+	s, err := store.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Folder{s}, nil
+}
+
+// DefaultFolder is where GitLab Runner looks for plugins: FLEETING_PLUGIN_PATH,
+// else fleeting/plugins in APPDATA on Windows, in .config in HOME elsewhere.
+// lookup is [os.LookupEnv] or a stand-in. Without any of them it is an error,
+// never a folder relative to the current one.
+func DefaultFolder(lookup func(string) (string, bool)) (string, error) {
+	if dir, ok := lookup("FLEETING_PLUGIN_PATH"); ok && dir != "" {
+		return dir, nil
+	}
+	variable, below := "HOME", ".config"
+	if runtime.GOOS == "windows" {
+		variable, below = "APPDATA", ""
+	}
+	base, ok := lookup(variable)
+	if !ok || base == "" {
+		return "", fmt.Errorf("neither FLEETING_PLUGIN_PATH nor %s is set, so it is not known where plugins are", variable)
+	}
+	return filepath.Join(base, below, "fleeting", "plugins"), nil
+}
+
+// Dir is the absolute path of the folder.
+func (f *Folder) Dir() string { return f.store.Root() }
+
+// Installed is one installed version of a plugin.
+type Installed struct {
+	// Dir is the folder of the version, Path the executable in it.
+	Dir  string `json:"dir"`
+	Path string `json:"path"`
+	// Receipt says where it came from. Foreign versions have none.
+	Receipt Receipt `json:"receipt"`
+	// Foreign says that something else put it there, so that nothing is known
+	// about it. The runner takes it all the same.
+	Foreign bool `json:"foreign,omitempty"`
+	// Changed says that it was installed just now, rather than found.
+	Changed bool `json:"changed,omitempty"`
+}
+
+func newInstalled(dir string, receipt Receipt, changed bool) Installed {
+	return Installed{
+		Dir: dir, Path: filepath.Join(dir, filepath.FromSlash(receipt.Executable)), Receipt: receipt, Changed: changed,
+	}
+}
+
+// complete says whether the executable is there, without reading it.
+func (i Installed) complete() error {
+	info, err := os.Lstat(i.Path)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", i.Path)
+	}
+	for _, file := range i.Receipt.Files {
+		if file.Name == i.Receipt.Executable && file.Size != info.Size() {
+			return fmt.Errorf("%s has %d bytes, its receipt says %d: %w", i.Path, info.Size(), file.Size, ErrChanged)
+		}
+	}
+	return nil
+}
+
+// LookPath gives the path of the executable that satisfies a reference: the
+// greatest installed version. A digest in the reference must be that of the
+// index or manifest that was installed.
+//
+// It knows only what this package installed, completely; the runner also takes
+// what others put there, see [Folder.List]. Without a match the error is
+// [ErrNotInstalled].
+func (f *Folder) LookPath(ref Reference) (string, error) {
+	found, err := f.find(ref, "")
+	return found.Path, failed("looking for", ref.String(), err)
+}
+
+// Find is [Folder.LookPath] with everything that is known.
+func (f *Folder) Find(ref Reference) (Installed, error) {
+	found, err := f.find(ref, "")
+	return found, failed("looking for", ref.String(), err)
+}
+
+func (f *Folder) find(ref Reference, as string) (Installed, error) {
+	plugin, err := storePlugin(ref, as)
+	if err != nil {
+		return Installed{}, err
+	}
+	entries, err := f.store.Versions(plugin)
+	if err != nil {
+		return Installed{}, err
+	}
+	constraint, constrained := ref.Constraint()
+	for _, entry := range slices.Backward(entries) {
+		installed, err := readInstalled(entry)
+		if err != nil || installed.Foreign || installed.complete() != nil {
+			continue
+		}
+		if constrained && !constraint.Match(installed.Receipt.Version) {
+			continue
+		}
+		if ref.Pinned() && ref.Digest() != installed.Receipt.Index && ref.Digest() != installed.Receipt.Manifest {
+			continue
+		}
+		return installed, nil
+	}
+	return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+}
+
+func readInstalled(entry store.Entry) (Installed, error) {
+	if entry.Receipt == nil {
+		name := "plugin"
+		if runtime.GOOS == "windows" {
+			name = "plugin.exe"
+		}
+		return Installed{
+			Dir: entry.Dir, Path: filepath.Join(entry.Dir, name), Foreign: true,
+			Receipt: Receipt{Name: entry.Plugin.Name(), Version: entry.Version},
+		}, nil
+	}
+	receipt, err := decodeReceipt(entry.Receipt)
+	if err != nil {
+		return Installed{}, fmt.Errorf("%s: %w", entry.Dir, err)
+	}
+	return newInstalled(entry.Dir, receipt, false), nil
+}
+
+// List gives everything installed, by name and version. A receipt that cannot be
+// read makes its version foreign.
+func (f *Folder) List() ([]Installed, error) {
+	entries, err := f.store.All()
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Installed, 0, len(entries))
+	for _, entry := range entries {
+		installed, err := readInstalled(entry)
+		if err != nil {
+			entry.Receipt = nil
+			if installed, err = readInstalled(entry); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, installed)
+	}
+	return list, nil
+}
+
+// Verify reads an installed version again and compares every file with the
+// receipt: content, mode, and that there is nothing else. Differences match
+// [ErrChanged].
+func (f *Folder) Verify(ctx context.Context, installed Installed) error {
+	if installed.Foreign {
+		return fmt.Errorf("%s: %w: it has no receipt", installed.Dir, ErrChanged)
+	}
+	root, err := os.OpenRoot(installed.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	expected := map[string]ReceiptFile{store.ReceiptName: {}}
+	var problems []error
+	for _, file := range installed.Receipt.Files {
+		expected[file.Name] = file
+		if err := verifyFile(ctx, root, file); err != nil {
+			problems = append(problems, fmt.Errorf("%s: %w", filepath.Join(installed.Dir, file.Name), err))
+		}
+	}
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if _, ok := expected[name]; !ok {
+			problems = append(problems, fmt.Errorf("%s: %w: it was not installed", filepath.Join(installed.Dir, name), ErrChanged))
+		}
+		return nil
+	})
+	return errors.Join(append(problems, err)...)
+}
+
+func verifyFile(ctx context.Context, root *os.Root, file ReceiptFile) (err error) {
+	info, err := root.Lstat(file.Name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: it is missing", ErrChanged)
+	}
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: it is no longer a regular file", ErrChanged)
+	}
+	if mode := fmt.Sprintf("%04o", info.Mode().Perm()); mode != file.Mode && runtime.GOOS != "windows" {
+		return fmt.Errorf("%w: mode is %s, was %s", ErrChanged, mode, file.Mode)
+	}
+	content, err := root.Open(file.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	got, err := digestOf(ctx, content, file.Digest.Algorithm())
+	if err != nil {
+		return err
+	}
+	if got != file.Digest {
+		return fmt.Errorf("%w: digest is %s, was %s", ErrChanged, got, file.Digest)
+	}
+	return nil
+}
+
+func digestOf(ctx context.Context, r io.Reader, algorithm digest.Algorithm) (digest.Digest, error) {
+	digester := algorithm.Digester()
+	buffer := make([]byte, progressStep)
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		n, err := r.Read(buffer)
+		_, _ = digester.Hash().Write(buffer[:n]) // a hash never fails
+		if errors.Is(err, io.EOF) {
+			return digester.Digest(), nil
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+}
+
+// Uninstall removes one installed version of a plugin: that which the reference
+// stands for, as [Folder.Find] finds it. With foreign versions, too, if the
+// reference names exactly one.
+func (f *Folder) Uninstall(ctx context.Context, ref Reference) (Installed, error) {
+	found, err := f.uninstall(ctx, ref)
+	return found, failed("uninstalling", ref.String(), err)
+}
+
+func (f *Folder) uninstall(ctx context.Context, ref Reference) (_ Installed, err error) {
+	plugin, err := storePlugin(ref, "")
+	if err != nil {
+		return Installed{}, err
+	}
+	lock, err := f.store.Lock(ctx, plugin)
+	if err != nil {
+		return Installed{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	found, err := f.find(ref, "")
+	if errors.Is(err, ErrNotInstalled) && !ref.Pinned() {
+		found, err = f.findForeign(plugin, ref)
+	}
+	if err != nil {
+		return Installed{}, err
+	}
+	return found, f.store.Remove(lock, found.Receipt.Version)
+}
+
+// findForeign finds the version that a reference names exactly, whatever it is.
+func (f *Folder) findForeign(plugin store.Plugin, ref Reference) (Installed, error) {
+	constraint, _ := ref.Constraint()
+	exact, ok := constraint.Exact()
+	if !ok {
+		return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+	}
+	entry, err := f.store.Version(plugin, exact)
+	if err != nil {
+		return Installed{}, err
+	}
+	return Installed{Dir: entry.Dir, Foreign: true, Receipt: Receipt{Name: plugin.Name(), Version: version.Version(exact)}}, nil
+}

@@ -1,0 +1,193 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
+)
+
+// InstallOptions are the choices for one installation. The zero value is right
+// for most.
+type InstallOptions struct {
+	// As is a name to install under instead of the reference's own: registry and
+	// repository, as config.toml will name the plugin. It is needed for names that
+	// the runner cannot look up, such as those of registries with a port.
+	As string
+	// Reinstall replaces a version that is there already and is the same.
+	Reinstall bool
+}
+
+// Install resolves and verifies a reference and installs what it stands for.
+// What is installed already, with the same digest, stays as it is; then nothing
+// but manifests and signatures is downloaded.
+//
+// The version appears in the folder complete or not at all, and replaces one of
+// the same number. Errors are those of [Installer.Verify], and [ErrName],
+// [ErrMismatch], [ErrNotPlugin].
+func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
+	if i.folder == nil {
+		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
+	}
+	plugin, err := storePlugin(ref, opts.As)
+	if err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
+	}
+	verified, err := i.Verify(ctx, ref)
+	if err != nil {
+		return Installed{}, err
+	}
+	installed, err := i.install(ctx, plugin, verified, opts)
+	return installed, failed("installing", fmt.Sprintf("%s:%s", ref.Name(), verified.Version), err)
+}
+
+// Ensure is [Installer.Install] that asks nobody when an installed version
+// satisfies the reference already and its executable is what its receipt says.
+func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
+	if i.folder != nil {
+		installed, err := i.folder.find(ref, opts.As)
+		if err == nil && i.allows(installed) && i.folder.Verify(ctx, installed) == nil {
+			return installed, nil
+		}
+		if err != nil && !errors.Is(err, ErrNotInstalled) {
+			return Installed{}, failed("looking for", ref.String(), err)
+		}
+	}
+	return i.Install(ctx, ref, opts)
+}
+
+// allows says whether what is installed was verified, if the policy asks for it.
+func (i *Installer) allows(installed Installed) bool {
+	rule, err := i.policy.ruleFor(installed.Receipt.Reference.Name())
+	return err == nil && (rule.unsafe || !installed.Receipt.Verification.Unsafe)
+}
+
+func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions) (_ Installed, err error) {
+	files := i.folder.store
+	if _, err := files.Sweep(); err != nil {
+		i.log.WarnContext(ctx, "leftovers of earlier installations stay", "error", err)
+	}
+	if installed, ok := i.present(plugin, verified, opts); ok {
+		return installed, nil
+	}
+	lock, err := files.Lock(ctx, plugin)
+	if err != nil {
+		return Installed{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	// Another process may have installed it while this one waited.
+	if installed, ok := i.present(plugin, verified, opts); ok {
+		return installed, nil
+	}
+	staging, err := files.Stage(lock, verified.admission)
+	if err != nil {
+		return Installed{}, err
+	}
+	defer func() { err = errors.Join(err, staging.Drop()) }()
+	extracted, layer, err := i.extract(ctx, staging, verified)
+	if err != nil {
+		return Installed{}, err
+	}
+	receipt := newReceipt(plugin, verified, layer, extracted)
+	receipt.Installed = i.now().UTC().Truncate(1e9)
+	content, err := receipt.encode()
+	if err != nil {
+		return Installed{}, err
+	}
+	path, err := staging.Commit(verified.Version, content)
+	if err != nil {
+		return Installed{}, err
+	}
+	i.events(Event{Step: StepInstalled, Reference: verified.Reference, Version: verified.Version.String()})
+	return newInstalled(path, receipt, true), nil
+}
+
+// present says whether exactly this is installed already.
+func (i *Installer) present(plugin store.Plugin, verified Verified, opts InstallOptions) (Installed, bool) {
+	if opts.Reinstall {
+		return Installed{}, false
+	}
+	entry, err := i.folder.store.Version(plugin, verified.Version)
+	if err != nil || entry.Receipt == nil {
+		return Installed{}, false
+	}
+	receipt, err := decodeReceipt(entry.Receipt)
+	if err != nil || receipt.Manifest != verified.Manifest || receipt.Verification.Unsafe != verified.Verification.Unsafe {
+		return Installed{}, false
+	}
+	installed := newInstalled(entry.Dir, receipt, false)
+	return installed, installed.complete() == nil
+}
+
+func newReceipt(plugin store.Plugin, v Verified, layer ocispec.Descriptor, files []untar.File) Receipt {
+	return Receipt{
+		Schema: receiptSchema, Name: plugin.Name(), Reference: v.Reference, Version: v.Version, Tag: v.Tag,
+		Platform: v.Platform, Index: v.Index, Manifest: v.Manifest, Layer: layer.Digest,
+		Executable: v.payload.executable, Files: receiptFiles(files), Verification: v.Verification,
+	}
+}
+
+// extract downloads the layers that may hold the plugin, one after the other,
+// until one does. Only layers of the admitted chain are touched.
+func (i *Installer) extract(ctx context.Context, staging *store.Staging, v Verified) ([]untar.File, ocispec.Descriptor, error) {
+	var missing error
+	for _, layer := range v.payload.layers {
+		if !staging.Admission().Chain().Contains(layer) {
+			return nil, layer, fmt.Errorf("%w: layer %s was not verified", ErrRefused, layer.Digest)
+		}
+		files, err := i.extractLayer(ctx, staging, v, layer)
+		if err == nil {
+			return files, layer, nil
+		}
+		if !errors.Is(err, untar.ErrNoExecutable) {
+			return nil, layer, fmt.Errorf("layer %s: %w", layer.Digest, err)
+		}
+		missing = err
+		if err := staging.Empty(); err != nil {
+			return nil, layer, err
+		}
+	}
+	return nil, ocispec.Descriptor{}, fmt.Errorf("%w: %w", ErrNotPlugin, missing)
+}
+
+func (i *Installer) extractLayer(ctx context.Context, staging *store.Staging, v Verified, layer ocispec.Descriptor) (_ []untar.File, err error) {
+	content, err := v.source.Fetch(ctx, layer)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, content.Close()) }()
+	counted := &progressReader{r: content, report: func(done int64) {
+		i.events(Event{
+			Step: StepDownloading, Reference: v.Reference, Version: v.Version.String(), Done: done, Total: layer.Size,
+		})
+	}}
+	opts := untar.Options{Selection: v.payload.selection, Size: layer.Size, Limits: i.limits, Reserved: []string{store.ReceiptName}}
+	if v.payload.raw {
+		return untar.Copy(ctx, staging.Root(), counted, v.payload.executable, opts)
+	}
+	return untar.Extract(ctx, staging.Root(), counted, opts)
+}
+
+// progressReader reports how much has been read, at most once per step bytes.
+type progressReader struct {
+	r              io.Reader
+	done, reported int64
+	report         func(done int64)
+}
+
+const progressStep = 256 << 10
+
+func (p *progressReader) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.done += int64(n)
+	if p.done-p.reported >= progressStep || err != nil && p.done > p.reported {
+		p.reported = p.done
+		p.report(p.done)
+	}
+	return n, err
+}

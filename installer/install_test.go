@@ -1,0 +1,334 @@
+package installer_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+)
+
+func jsonOf(tb testing.TB, value any) []byte {
+	tb.Helper()
+	content, err := json.Marshal(value)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return content
+}
+
+// TestInstallSigned goes the whole way, for every place that a signature may be
+// in and on every kind of registry, and the runner finds the result.
+func TestInstallSigned(t *testing.T) {
+	t.Parallel()
+	for kind, registry := range registries(t) {
+		for name, put := range map[string]func(t *testing.T, to target, key *trusttest.Key, p published){
+			"cosign 2 tag on the index": func(t *testing.T, to target, key *trusttest.Key, p published) {
+				t.Helper()
+				sign(t, to, key, p.index)
+			},
+			"cosign 2 tag on the manifest": func(t *testing.T, to target, key *trusttest.Key, p published) {
+				t.Helper()
+				for _, manifest := range p.manifests {
+					sign(t, to, key, manifest)
+				}
+			},
+			"bundle on the index": func(t *testing.T, to target, key *trusttest.Key, p published) {
+				t.Helper()
+				refer(t, to, p.index, key.SignBundle(t, p.index.Digest))
+			},
+			"bundle on the manifest": func(t *testing.T, to target, key *trusttest.Key, p published) {
+				t.Helper()
+				for _, manifest := range p.manifests {
+					refer(t, to, manifest, key.SignBundle(t, manifest.Digest))
+				}
+			},
+		} {
+			t.Run(kind+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				repoName := "team/" + strings.ReplaceAll(name, " ", "-")
+				repo := repository(t, registry.Host, repoName)
+				key := trusttest.NewKey(t)
+				p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3", "1.2", "1", "latest")
+				put(t, repo, key, p)
+				i := newInstaller(t, trusting(t, key))
+				installed, err := i.Install(t.Context(), reference(t, registry.Host+"/"+repoName+":1"), installer.InstallOptions{As: alias})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := readFile(t, installed.Path); got != "ELF "+i.Platform() {
+					t.Errorf("installed %q", got)
+				}
+				found, err := runner.LookPath(alias+":1.2", i.Folder().Dir())
+				if err != nil || found != installed.Path {
+					t.Errorf("the runner finds %q, %v; want %q", found, err, installed.Path)
+				}
+				if got := installed.Receipt.Verification.Evidence[0].KeyID; got != key.ID(t) {
+					t.Errorf("receipt names key %s, want %s", got, key.ID(t))
+				}
+			})
+		}
+	}
+}
+
+// TestRefused holds that what a policy does not allow leaves the folder as it was.
+func TestRefused(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	key, other := trusttest.NewKey(t), trusttest.NewKey(t)
+	for name, test := range map[string]struct {
+		prepare func(t *testing.T, to target, p published)
+		policy  installer.Policy
+		want    []error
+	}{
+		"zero policy": {
+			prepare: func(t *testing.T, to target, p published) { t.Helper(); sign(t, to, key, p.index) },
+			want:    []error{installer.ErrRefused, installer.ErrNoRule},
+		},
+		"unsigned": {
+			prepare: func(*testing.T, target, published) {},
+			policy:  trusting(t, key), want: []error{installer.ErrRefused, installer.ErrUnsigned},
+		},
+		"wrong key": {
+			prepare: func(t *testing.T, to target, p published) { t.Helper(); sign(t, to, other, p.index) },
+			policy:  trusting(t, key), want: []error{installer.ErrRefused},
+		},
+		"signature of another artifact": {
+			prepare: func(t *testing.T, to target, p published) {
+				t.Helper()
+				another := publish(t, to, build{version: "9.9.9"})
+				signLegacy(t, to, evidence.SignatureTag(p.index.Digest), key.Sign(t, another.index.Digest))
+			},
+			policy: trusting(t, key), want: []error{installer.ErrRefused},
+		},
+		"bundle of another artifact": {
+			prepare: func(t *testing.T, to target, p published) {
+				t.Helper()
+				another := publish(t, to, build{version: "9.9.9"})
+				refer(t, to, p.index, key.SignBundle(t, another.index.Digest))
+			},
+			policy: trusting(t, key), want: []error{installer.ErrRefused},
+		},
+		"only another platform signed": {
+			prepare: func(t *testing.T, to target, p published) { t.Helper(); sign(t, to, key, p.manifests["linux/s390x"]) },
+			policy:  trusting(t, key), want: []error{installer.ErrRefused, installer.ErrUnsigned},
+		},
+		"attestation in place of a signature": {
+			prepare: func(t *testing.T, to target, p published) {
+				t.Helper()
+				refer(t, to, p.index, key.AttestBundle(t, p.index.Digest, trusttest.PredicateSLSA, `{}`))
+				signLegacy(t, to, evidence.AttestationTag(p.index.Digest), key.Attest(t, p.index.Digest, trusttest.PredicateSLSA, `{}`))
+			},
+			policy: trusting(t, key), want: []error{installer.ErrRefused},
+		},
+		"one key counts once": {
+			prepare: func(t *testing.T, to target, p published) {
+				t.Helper()
+				sign(t, to, key, p.index)
+				sign(t, to, key, p.manifests[newInstaller(t, installer.Policy{}).Platform()])
+				refer(t, to, p.index, key.SignBundle(t, p.index.Digest))
+			},
+			policy: policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, key), signerOf(t, other)}, Threshold: 2}),
+			want:   []error{installer.ErrRefused},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			repoName := "team/" + strings.ReplaceAll(name, " ", "-")
+			repo := repository(t, registry.Host, repoName)
+			p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
+			test.prepare(t, repo, p)
+			i := newInstaller(t, test.policy)
+			_, err := i.Install(t.Context(), reference(t, registry.Host+"/"+repoName+":1.2.3"), installer.InstallOptions{As: alias})
+			for _, want := range test.want {
+				if !errors.Is(err, want) {
+					t.Errorf("got %v; want %v", err, want)
+				}
+			}
+			mustBeEmpty(t, i.Folder().Dir())
+		})
+	}
+}
+
+// TestThreshold holds that two different keys make two.
+func TestThreshold(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	repo := repository(t, registry.Host, "team/plugin")
+	a, b := trusttest.NewKey(t), trusttest.NewKey(t)
+	p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
+	sign(t, repo, a, p.index)
+	refer(t, repo, p.index, b.SignBundle(t, p.index.Digest))
+	i := newInstaller(t, policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, a), signerOf(t, b)}, Threshold: 2}))
+	installed, err := i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1.2.3"), installer.InstallOptions{As: alias})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signers := installed.Receipt.Verification.Signers(); len(signers) != 2 {
+		t.Errorf("signers %v", signers)
+	}
+}
+
+// TestAltered changes what lies in the registry after it was signed.
+// INTEROP C1: the runner's installer never checks the digest of the layer.
+func TestAltered(t *testing.T) {
+	t.Parallel()
+	evil := gzipOf(t, tarOf(t, []tarEntry{{name: "plugin/plugin", body: "EVIL"}}))
+	for name, alter := range map[string]func([]byte) []byte{
+		"one flipped byte": func(b []byte) []byte {
+			b = bytes.Clone(b)
+			b[len(b)/2] ^= 1
+			return b
+		},
+		"C1 a shorter plugin in its place":    func([]byte) []byte { return evil },
+		"C1 a shorter plugin, padded to size": func(b []byte) []byte { return append(bytes.Clone(evil), make([]byte, max(0, len(b)-len(evil)))...) },
+		"truncated":                           func(b []byte) []byte { return b[:len(b)-1] },
+		"empty":                               func([]byte) []byte { return nil },
+		"data behind its end":                 func(b []byte) []byte { return append(bytes.Clone(b), "evil"...) },
+		"the same content, compressed again":  func(b []byte) []byte { return append(bytes.Clone(b), gzipOf(t, nil)...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			registry := registrytest.New(t)
+			repo := repository(t, registry.Host, "team/plugin")
+			key := trusttest.NewKey(t)
+			p := publish(t, repo, build{version: "1.2.3", body: strings.Repeat("ELF of some length ", 100)}, "1.2.3")
+			sign(t, repo, key, p.index)
+			i := newInstaller(t, trusting(t, key))
+			registry.RewriteBlob(t, p.layers[i.Platform()].Digest, alter)
+			_, err := i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1.2.3"), installer.InstallOptions{As: alias})
+			if err == nil {
+				t.Fatal("installed")
+			}
+			// A registry that announces another length is caught before the digest is.
+			if !errors.Is(err, installer.ErrMismatch) && !errors.Is(err, installer.ErrAnswer) {
+				t.Errorf("got %v; want ErrMismatch", err)
+			}
+			mustBeEmpty(t, i.Folder().Dir())
+		})
+	}
+}
+
+// TestChangedAnnotation moves the tag to the same artifact with one more annotation.
+func TestChangedAnnotation(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	repo := repository(t, registry.Host, "team/plugin")
+	key := trusttest.NewKey(t)
+	p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
+	sign(t, repo, key, p.index)
+	content, err := repo.FetchAll(t.Context(), p.index, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var index map[string]any
+	if err := json.Unmarshal(content, &index); err != nil {
+		t.Fatal(err)
+	}
+	index["annotations"] = map[string]string{"org.opencontainers.image.title": "changed"}
+	pushJSON(t, repo, p.index.MediaType, index, "1.2.3")
+	i := newInstaller(t, trusting(t, key))
+	_, err = i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1.2.3"), installer.InstallOptions{As: alias})
+	if !errors.Is(err, installer.ErrUnsigned) {
+		t.Errorf("got %v; want ErrUnsigned", err)
+	}
+	mustBeEmpty(t, i.Folder().Dir())
+}
+
+// TestReceipt holds what is written beside the plugin, and that reading it again
+// notices every change.
+func TestReceipt(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	repo := repository(t, registry.Host, "team/plugin")
+	key := trusttest.NewKey(t)
+	p := publish(t, repo, build{version: "1.2.3", body: "ELF", entries: func(_ string, in []tarEntry) []tarEntry {
+		return append(in, tarEntry{name: "plugin/lib/data", body: "data"})
+	}}, "1.2.3")
+	sign(t, repo, key, p.index)
+	i := newInstaller(t, trusting(t, key))
+	ref := reference(t, registry.Host+"/team/plugin:1.2.3")
+	install := func() installer.Installed {
+		installed, err := i.Install(t.Context(), ref, installer.InstallOptions{As: alias, Reinstall: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return installed
+	}
+	installed := install()
+	r := installed.Receipt
+	got := []string{r.Name, r.Reference.String(), r.Version.String(), r.Tag, r.Platform, r.Index.String(), r.Manifest.String(), r.Layer.String()}
+	want := []string{
+		alias, ref.String(), "1.2.3", "1.2.3", i.Platform(), p.index.Digest.String(),
+		p.manifests[i.Platform()].Digest.String(), p.layers[i.Platform()].Digest.String(),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("receipt (-want +got):\n%s", diff)
+	}
+	if err := i.Folder().Verify(t.Context(), installed); err != nil {
+		t.Errorf("right after installing: %v", err)
+	}
+	for name, change := range map[string]func() error{
+		"a changed byte": func() error { return os.WriteFile(installed.Path, []byte("EVL "+i.Platform()), 0o755) },
+		"a missing file": func() error { return os.Remove(filepath.Join(installed.Dir, "lib/data")) },
+		"a new file":     func() error { return os.WriteFile(filepath.Join(installed.Dir, "lib/new"), nil, 0o644) },
+		"another mode":   func() error { return os.Chmod(installed.Path, 0o4755&0o777|0o022) },
+		"a link in its place": func() error {
+			return errors.Join(os.Remove(installed.Path), os.Symlink("/bin/true", installed.Path))
+		},
+	} {
+		install()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if err := i.Folder().Verify(t.Context(), installed); !errors.Is(err, installer.ErrChanged) {
+			t.Errorf("%s: got %v; want ErrChanged", name, err)
+		}
+	}
+}
+
+// TestInstallTwice holds that the second time downloads no layer, and that
+// Ensure then asks nobody at all.
+func TestInstallTwice(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	repo := repository(t, registry.Host, "team/plugin")
+	key := trusttest.NewKey(t)
+	p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
+	sign(t, repo, key, p.index)
+	i := newInstaller(t, trusting(t, key))
+	ref := reference(t, registry.Host+"/team/plugin:1")
+	opts := installer.InstallOptions{As: alias}
+	first, err := i.Ensure(t.Context(), ref, opts)
+	if err != nil || !first.Changed {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	registry.Gate.Forget()
+	second, err := i.Install(t.Context(), ref, opts)
+	if err != nil || second.Changed {
+		t.Fatalf("%+v, %v", second, err)
+	}
+	for _, request := range registry.Gate.Requests() {
+		if strings.Contains(request.Path, p.layers[i.Platform()].Digest.String()) {
+			t.Errorf("the layer was asked for again: %v", request)
+		}
+	}
+	registry.Gate.Forget()
+	third, err := i.Ensure(t.Context(), ref, opts)
+	if err != nil || third.Changed || third.Path != first.Path {
+		t.Fatalf("%+v, %v", third, err)
+	}
+	if requests := registry.Gate.Requests(); len(requests) > 0 {
+		t.Errorf("Ensure asked: %v", requests)
+	}
+}

@@ -1,0 +1,186 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// Installer resolves, verifies and installs plugins under one policy. It is
+// safe for concurrent use, also by several processes on one folder.
+type Installer struct {
+	policy   Policy
+	folder   *Folder
+	open     Opener
+	platform artifact.Platform
+	limits   untar.Limits
+	now      func() time.Time
+	log      *slog.Logger
+	events   func(Event)
+}
+
+// Option changes how an [Installer] works.
+type Option func(*Installer) error
+
+// New makes an installer. The policy comes first, because it must be chosen;
+// its zero value refuses every plugin. Without options the installer reads
+// public plugins from registries, for the platform it runs on, and cannot
+// install for lack of a folder; see [WithFolder].
+func New(policy Policy, opts ...Option) (*Installer, error) {
+	i := &Installer{
+		policy:   policy,
+		platform: artifact.HostPlatform(),
+		now:      time.Now,
+		log:      slog.New(slog.DiscardHandler),
+		events:   func(Event) {},
+	}
+	for _, opt := range opts {
+		if err := opt(i); err != nil {
+			return nil, err
+		}
+	}
+	if i.open == nil {
+		client, err := ociregistry.NewClient(ociregistry.WithLogger(i.log))
+		if err != nil {
+			return nil, err
+		}
+		i.open = FromRegistries(client)
+	}
+	return i, nil
+}
+
+// WithFolder installs into a folder; see [DefaultFolder] for the runner's.
+func WithFolder(dir string) Option {
+	return func(i *Installer) error {
+		folder, err := OpenFolder(dir)
+		i.folder = folder
+		return err
+	}
+}
+
+// WithSource sets where plugins come from. Default: registries, with no
+// credentials.
+func WithSource(open Opener) Option {
+	return func(i *Installer) error {
+		if open == nil {
+			return errors.New("no source was given")
+		}
+		i.open = open
+		return nil
+	}
+}
+
+// WithPlatform chooses for another platform than the one this process runs on,
+// such as linux/arm/v7 or linux/armv7.
+func WithPlatform(platform string) Option {
+	return func(i *Installer) error {
+		p, err := artifact.ParsePlatform(platform)
+		i.platform = p
+		return err
+	}
+}
+
+// Limits bound what one plugin may cost. A zero field means its default.
+type Limits struct {
+	// Files and folders in the archive. Default 10,000.
+	Files int
+	// Bytes, uncompressed. Default 2 GiB.
+	Bytes int64
+	// Ratio of uncompressed to compressed bytes, above 16 MiB. Default 100.
+	Ratio int64
+}
+
+// WithLimits changes the limits.
+func WithLimits(l Limits) Option {
+	return func(i *Installer) error {
+		if l.Files < 0 || l.Bytes < 0 || l.Ratio < 0 {
+			return fmt.Errorf("limits %+v: below zero", l)
+		}
+		i.limits = untar.Limits{Entries: l.Files, Bytes: l.Bytes, Ratio: l.Ratio}
+		return nil
+	}
+}
+
+// WithClock sets the clock for receipts and minimum ages. Default: time.Now.
+func WithClock(now func() time.Time) Option {
+	return func(i *Installer) error {
+		i.now = now
+		return nil
+	}
+}
+
+// WithLogger receives warnings and debug records. Default: discarded.
+func WithLogger(l *slog.Logger) Option {
+	return func(i *Installer) error {
+		i.log = l
+		return nil
+	}
+}
+
+// WithEvents receives what happens, as it happens, from the goroutine that it
+// happens in. The function must be quick.
+func WithEvents(f func(Event)) Option {
+	return func(i *Installer) error {
+		i.events = f
+		return nil
+	}
+}
+
+// Folder is the folder that the installer installs into, nil without
+// [WithFolder].
+func (i *Installer) Folder() *Folder { return i.folder }
+
+// Platform is the platform that the installer chooses for.
+func (i *Installer) Platform() string { return i.platform.String() }
+
+// source opens where a reference is read from.
+func (i *Installer) source(ctx context.Context, ref Reference) (Source, error) {
+	if ref.IsZero() {
+		return nil, fmt.Errorf("%w: empty", ErrInvalidReference)
+	}
+	return i.open(ctx, ref)
+}
+
+// Step is a stage of an installation.
+type Step string
+
+// The steps, in order.
+const (
+	StepResolved    Step = "resolved"
+	StepVerified    Step = "verified"
+	StepDownloading Step = "downloading"
+	StepInstalled   Step = "installed"
+)
+
+// Event says how far an installation is.
+type Event struct {
+	Step      Step
+	Reference Reference
+	// Version is known from StepResolved on.
+	Version string
+	// Done and Total are bytes, for StepDownloading.
+	Done, Total int64
+}
+
+// storePlugin is the name that a plugin is installed under.
+func storePlugin(ref Reference, as string) (store.Plugin, error) {
+	if as == "" {
+		p, err := store.NewPlugin(ref.Name())
+		return p, err
+	}
+	alias, err := ParseReference(as)
+	if err != nil {
+		return store.Plugin{}, err
+	}
+	if alias.Pinned() || alias.String() != alias.Name()+":latest" {
+		return store.Plugin{}, fmt.Errorf("%w %q: a name to install under has no version and no digest", ErrInvalidReference, as)
+	}
+	return store.NewPlugin(alias.Name())
+}

@@ -1,0 +1,163 @@
+package installer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
+
+// maxLayers bounds how many layers of a foreign image are searched.
+const maxLayers = 64
+
+// payload is where in a manifest the plugin is.
+type payload struct {
+	// layers to look in, in this order; the first that has the executable counts.
+	layers    []ocispec.Descriptor
+	selection untar.Selection
+	// raw says that the layer is the executable itself, not an archive.
+	raw bool
+	// executable is the name of the plugin on the platform.
+	executable string
+	// annotated is the version in the layer's annotation, said what other places say.
+	annotated string
+	said      []string
+}
+
+// findPayload recognises what publishers make: the runner's layout first, by its
+// annotation; then images by their entrypoint; then a file as oras pushes it.
+func findPayload(ctx context.Context, src Fetcher, chain admission.Chain, platform string) (payload, error) {
+	p, err := artifact.ParsePlatform(strings.SplitN(platform, ":", 2)[0])
+	if err != nil {
+		return payload{}, err
+	}
+	executable := p.Executable()
+	manifest := chain.Manifest()
+	if marked := artifact.PluginLayers(manifest); len(marked) > 0 {
+		// Several may be marked; the runner takes the first.
+		return payload{
+			layers: []ocispec.Descriptor{marked[0].Descriptor}, selection: untar.Plugin(executable),
+			executable: executable, annotated: marked[0].Version,
+		}, nil
+	}
+	if len(manifest.Layers) == 0 || len(manifest.Layers) > maxLayers {
+		return payload{}, fmt.Errorf("%w: manifest %s has %d layers", ErrNotPlugin, chain.ManifestDigest(), len(manifest.Layers))
+	}
+	if file, ok := rawFile(manifest, executable); ok {
+		return payload{
+			layers: []ocispec.Descriptor{file}, raw: true, executable: executable,
+			said: []string{chain.Annotation(ocispec.AnnotationVersion)},
+		}, nil
+	}
+	return imagePayload(ctx, src, chain, executable)
+}
+
+// rawFile finds the layer that is the executable itself, by the title that oras
+// gives it.
+func rawFile(manifest ocispec.Manifest, executable string) (ocispec.Descriptor, bool) {
+	for _, layer := range manifest.Layers {
+		_, isArchive := artifact.LayerCompression(layer.MediaType)
+		if !isArchive && path.Base(layer.Annotations[ocispec.AnnotationTitle]) == executable {
+			return layer, true
+		}
+	}
+	return ocispec.Descriptor{}, false
+}
+
+// imagePayload finds the executable of a container image: what it would run.
+func imagePayload(ctx context.Context, src Fetcher, chain admission.Chain, executable string) (payload, error) {
+	manifest := chain.Manifest()
+	if !artifact.IsConfig(manifest.Config.MediaType) {
+		return payload{}, fmt.Errorf("%w: manifest %s has no layer marked %s, no image config and no file named %s",
+			ErrNotPlugin, chain.ManifestDigest(), artifact.AnnotationLayer, executable)
+	}
+	config, err := fetchConfig(ctx, src, manifest)
+	if err != nil {
+		return payload{}, err
+	}
+	at, err := entrypoint(config, executable)
+	if err != nil {
+		return payload{}, err
+	}
+	p := payload{executable: executable, selection: untar.Single(at, executable)}
+	if path.Dir(at) == "/"+artifact.PluginDir {
+		// Companions are meant to be there only where the folder is the plugin's own.
+		p.selection = untar.Folder(at, executable)
+	}
+	for _, layer := range slices.Backward(manifest.Layers) {
+		if _, ok := artifact.LayerCompression(layer.MediaType); ok {
+			p.layers = append(p.layers, layer)
+		}
+	}
+	if len(p.layers) == 0 {
+		return payload{}, fmt.Errorf("%w: manifest %s has no layer that is an archive", ErrNotPlugin, chain.ManifestDigest())
+	}
+	p.said = []string{
+		chain.Annotation(ocispec.AnnotationVersion),
+		config.Config.Labels[ocispec.AnnotationVersion],
+		envVersion(config),
+	}
+	return p, nil
+}
+
+// entrypoint is the absolute path of what an image runs.
+func entrypoint(config ocispec.Image, executable string) (string, error) {
+	command := append(slices.Clone(config.Config.Entrypoint), config.Config.Cmd...)
+	at := "/" + artifact.PluginDir + "/" + executable
+	if len(command) > 0 {
+		at = command[0]
+	}
+	if !path.IsAbs(at) {
+		at = path.Join("/", cmp.Or(config.Config.WorkingDir, "/"), at)
+	}
+	at = path.Clean(at)
+	switch path.Base(at) {
+	case "sh", "bash", "ash", "dash", "env", "tini", "dumb-init":
+		return "", fmt.Errorf("%w: the image runs %s, not a plugin", ErrNotPlugin, at)
+	}
+	return at, nil
+}
+
+func envVersion(config ocispec.Image) string {
+	for _, variable := range config.Config.Env {
+		if value, ok := strings.CutPrefix(variable, artifact.EnvVersion+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// settleVersion decides what the version is. The annotation of the layer is the
+// plugin's own word and names the folder; a version tag that says otherwise has
+// been moved, and is refused. Images without annotation have the version of the
+// tag, else what they say elsewhere.
+func (p payload) settleVersion(found picked) (version.Version, error) {
+	if p.annotated != "" || len(p.said) == 0 {
+		v, err := version.ParseTag(p.annotated)
+		if err != nil {
+			return version.Version{}, fmt.Errorf("%w: annotation %s: %w", ErrNotPlugin, artifact.AnnotationLayer, err)
+		}
+		if found.known && !v.Equal(found.version) {
+			return version.Version{}, fmt.Errorf("%w: tag %s points at version %s", ErrMismatch, found.tag, v)
+		}
+		return v, nil
+	}
+	if found.known {
+		return found.version, nil
+	}
+	for _, text := range p.said {
+		if v, err := version.ParseTag(text); err == nil {
+			return v, nil
+		}
+	}
+	return version.Version{}, fmt.Errorf("%w: neither a tag nor the image says which version it is", ErrNotPlugin)
+}

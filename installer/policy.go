@@ -1,0 +1,244 @@
+package installer
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+// ErrInvalidPolicy is a policy that cannot be used: it contradicts itself,
+// names nobody, or cannot be read.
+var ErrInvalidPolicy = errors.New("invalid policy")
+
+// Policy says what a plugin must carry before it may be installed. The zero
+// value refuses everything. [NewPolicy] and [ParsePolicy] make one.
+type Policy struct {
+	rules []compiledRule
+	// unsafe admits what no rule is about.
+	unsafe bool
+}
+
+// Rule is what plugins of one scope must carry. Of several rules that match, the
+// one with the longest fixed beginning decides alone.
+type Rule struct {
+	// Scope is a name, registry/repository, in which * stands for one or part of
+	// one element and a last element ** for any number of them.
+	Scope string
+	// Signers are those whose signature counts; at least one.
+	Signers []Signer
+	// Threshold is how many different signers are needed; zero means one.
+	Threshold int
+	// AttestationsSuffice needs no signature beside the attestations, as GitHub's
+	// own attestations come without.
+	AttestationsSuffice bool
+	// Attestations must all be there, by one of Signers.
+	Attestations []Attestation
+	// MinimumAge is how long ago it must have been signed, so that a stolen key
+	// has time to be noticed.
+	MinimumAge time.Duration
+	// DeniedVersions and DeniedDigests are never installed.
+	DeniedVersions []version.Constraint
+	// DeniedDigests are of indexes, manifests or layers.
+	DeniedDigests []digest.Digest
+	// UnsafeUnsigned installs what is in scope without verifying anything but
+	// digests. It excludes all fields but Scope and the denied ones.
+	UnsafeUnsigned bool
+}
+
+// Attestation is an attestation that must be there.
+type Attestation struct {
+	// PredicateType is a URI, or one of the short names provenance (SLSA
+	// provenance v1) and sbom (an SPDX or CycloneDX document).
+	PredicateType string
+	// Builder, SourceRepository and SourceRef are compared with a SLSA
+	// provenance and with the certificate of a keyless signer. SourceRef may
+	// have * for any characters.
+	Builder, SourceRepository, SourceRef string
+}
+
+type compiledRule struct {
+	scope        string
+	requirements admission.Requirements
+	unsafe       bool
+}
+
+// NewPolicy makes a policy of rules. Rules that contradict themselves or each
+// other are refused with [ErrInvalidPolicy], all at once.
+func NewPolicy(rules ...Rule) (Policy, error) {
+	var policy Policy
+	var problems []error
+	for _, rule := range rules {
+		compiled, err := rule.compile()
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, rule.Scope, err))
+			continue
+		}
+		if slices.ContainsFunc(policy.rules, func(r compiledRule) bool { return r.scope == compiled.scope }) {
+			problems = append(problems, fmt.Errorf("%w: two rules for %q", ErrInvalidPolicy, rule.Scope))
+			continue
+		}
+		policy.rules = append(policy.rules, compiled)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return Policy{}, err
+	}
+	slices.SortStableFunc(policy.rules, func(a, b compiledRule) int {
+		return len(fixedPart(b.scope)) - len(fixedPart(a.scope))
+	})
+	return policy, nil
+}
+
+// UnsafeNoVerification is a policy under which everything may be installed,
+// signed or not. Only digests are checked: whoever controls the registry
+// controls what is installed.
+func UnsafeNoVerification() Policy { return Policy{unsafe: true} }
+
+func (r Rule) compile() (compiledRule, error) {
+	if err := checkScope(r.Scope); err != nil {
+		return compiledRule{}, err
+	}
+	requirements := admission.Requirements{
+		Threshold: r.Threshold, AttestationsSuffice: r.AttestationsSuffice, MinimumAge: r.MinimumAge,
+		DeniedVersions: slices.Clone(r.DeniedVersions), DeniedDigests: slices.Clone(r.DeniedDigests),
+	}
+	for _, d := range r.DeniedDigests {
+		if err := d.Validate(); err != nil {
+			return compiledRule{}, fmt.Errorf("denied digest %q: %w", d, err)
+		}
+	}
+	if r.UnsafeUnsigned {
+		if len(r.Signers)+len(r.Attestations)+r.Threshold != 0 || r.AttestationsSuffice || r.MinimumAge != 0 {
+			return compiledRule{}, errors.New("unsigned plugins are allowed, so signers, attestations and ages mean nothing")
+		}
+		return compiledRule{scope: r.Scope, requirements: requirements, unsafe: true}, nil
+	}
+	for _, s := range r.Signers {
+		if s.requirement.String() == (trust.Requirement{}).String() {
+			return compiledRule{}, errors.New("an empty signer")
+		}
+		requirements.Signers = append(requirements.Signers, s.requirement)
+	}
+	for _, a := range r.Attestations {
+		compiled, err := a.compile()
+		if err != nil {
+			return compiledRule{}, err
+		}
+		requirements.Attestations = append(requirements.Attestations, compiled)
+	}
+	return compiledRule{scope: r.Scope, requirements: requirements}, requirements.Check()
+}
+
+func (a Attestation) compile() (admission.Attestation, error) {
+	compiled := admission.Attestation{Builder: a.Builder, SourceRepository: a.SourceRepository}
+	switch a.PredicateType {
+	case "provenance":
+		compiled.Types = []string{admission.PredicateSLSA}
+	case "sbom":
+		compiled.Types = []string{admission.PredicateSPDX, admission.PredicateCycloneDX}
+	case "":
+		return admission.Attestation{}, errors.New("an attestation without a predicate type")
+	default:
+		if !strings.Contains(a.PredicateType, ":") {
+			return admission.Attestation{}, fmt.Errorf("predicate type %q is neither a URI nor provenance nor sbom", a.PredicateType)
+		}
+		compiled.Types = []string{a.PredicateType}
+	}
+	if a.SourceRef != "" {
+		compiled.SourceRef = admission.Wildcard(a.SourceRef)
+	}
+	if compiled.Conditional() && !slices.Equal(compiled.Types, []string{admission.PredicateSLSA}) {
+		return admission.Attestation{}, fmt.Errorf("builder and source are conditions on provenance, not on %q", a.PredicateType)
+	}
+	return compiled, nil
+}
+
+// ruleFor gives the rule that decides about a name.
+func (p Policy) ruleFor(name string) (compiledRule, error) {
+	for _, rule := range p.rules {
+		if scopeMatches(rule.scope, name) {
+			return rule, nil
+		}
+	}
+	if p.unsafe {
+		return compiledRule{scope: "**", unsafe: true}, nil
+	}
+	return compiledRule{}, &NoRuleError{Name: name}
+}
+
+// NoRuleError is the refusal of a plugin that the policy does not mention. It
+// matches [ErrNoRule] and [ErrRefused].
+type NoRuleError struct {
+	// Name is registry/repository.
+	Name string
+}
+
+// Error says what is missing.
+func (e *NoRuleError) Error() string {
+	return fmt.Sprintf("%v: %v %s", ErrRefused, ErrNoRule, e.Name)
+}
+
+// Is matches the two sentinels.
+func (e *NoRuleError) Is(target error) bool {
+	return target == ErrRefused || target == ErrNoRule
+}
+
+// Suggestion is the text to add to policy.toml, for somebody who has the
+// publisher's key.
+func (e *NoRuleError) Suggestion() string {
+	return fmt.Sprintf("[[rule]]\nscope = %q\n\n[[rule.key]]\nfile = \"cosign.pub\"  # the publisher's public key\n", e.Name)
+}
+
+func checkScope(scope string) error {
+	if scope == "" {
+		return errors.New("no scope")
+	}
+	elements := strings.Split(scope, "/")
+	for i, element := range elements {
+		if element == "**" && i == len(elements)-1 {
+			continue
+		}
+		if element == "" || strings.Contains(element, "**") {
+			return fmt.Errorf("scope %q: element %q; ** may only be the last element", scope, element)
+		}
+		if strings.ContainsAny(element, `[]\?{}@ `) && i > 0 {
+			return fmt.Errorf("scope %q: element %q; only * is a wildcard", scope, element)
+		}
+	}
+	return nil
+}
+
+// scopeMatches compares element by element; a last ** stands for one or more.
+func scopeMatches(scope, name string) bool {
+	patterns, elements := strings.Split(scope, "/"), strings.Split(name, "/")
+	for i, pattern := range patterns {
+		if pattern == "**" {
+			return len(elements) > i
+		}
+		if i >= len(elements) || !elementMatches(pattern, elements[i]) {
+			return false
+		}
+	}
+	return len(patterns) == len(elements)
+}
+
+func elementMatches(pattern, element string) bool {
+	if !strings.Contains(pattern, "*") {
+		return pattern == element
+	}
+	ok, err := path.Match(pattern, element)
+	return ok && err == nil
+}
+
+func fixedPart(scope string) string {
+	fixed, _, _ := strings.Cut(scope, "*")
+	return fixed
+}

@@ -1,0 +1,279 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// Resolution is what a reference stands for now: one version, for one platform,
+// down to the digests. Nothing about it has been verified.
+type Resolution struct {
+	// Reference is what was resolved.
+	Reference Reference `json:"reference"`
+	// Version is what the plugin says its version is.
+	Version version.Version `json:"version"`
+	// Tag is the tag that was chosen; empty for a digest.
+	Tag string `json:"tag,omitempty"`
+	// Index is the digest of the index; empty for a single manifest.
+	Index digest.Digest `json:"index,omitempty"`
+	// Manifest is the digest of the image manifest for the platform.
+	Manifest digest.Digest `json:"manifest"`
+	// Layer is the digest of the layer that holds the plugin, Size its bytes.
+	Layer digest.Digest `json:"layer"`
+	Size  int64         `json:"size"`
+	// Platform is that of the manifest, such as linux/arm/v7.
+	Platform string `json:"platform"`
+	// Explanation says in sentences why this version and this platform.
+	Explanation []string `json:"explanation,omitempty"`
+
+	source  Source
+	chain   admission.Chain
+	payload payload
+}
+
+// Digest is what the reference resolved to: the index, or the single manifest.
+func (r Resolution) Digest() digest.Digest {
+	if r.Index != "" {
+		return r.Index
+	}
+	return r.Manifest
+}
+
+// Resolve finds the version and the digests that a reference stands for. It
+// reads tags and manifests, no layers, and changes nothing.
+//
+// Errors match [ErrNotFound], [ErrNoVersion], [ErrNoPlatform], [ErrNotPlugin] or
+// one of the registry errors.
+func (i *Installer) Resolve(ctx context.Context, ref Reference) (Resolution, error) {
+	r, err := i.resolve(ctx, ref)
+	return r, failed("resolving", ref.String(), err)
+}
+
+func (i *Installer) resolve(ctx context.Context, ref Reference) (Resolution, error) {
+	src, err := i.source(ctx, ref)
+	if err != nil {
+		return Resolution{}, err
+	}
+	found, err := pick(ctx, src, ref)
+	if err != nil {
+		return Resolution{}, err
+	}
+	r := Resolution{Reference: ref, Tag: found.tag, Explanation: found.why, source: src}
+	if err := i.follow(ctx, &r, found.desc); err != nil {
+		return Resolution{}, err
+	}
+	if err := r.describe(ctx, src, found); err != nil {
+		return Resolution{}, err
+	}
+	i.events(Event{Step: StepResolved, Reference: ref, Version: r.Version.String()})
+	return r, nil
+}
+
+// picked is the outcome of choosing among tags.
+type picked struct {
+	desc ocispec.Descriptor
+	tag  string
+	// version is that of the tag; known is false for digests and floating tags.
+	version version.Version
+	known   bool
+	why     []string
+}
+
+// pick chooses a tag, or takes the digest. This is the only place where a tag is
+// looked up; from here on there are digests only.
+func pick(ctx context.Context, src Source, ref Reference) (picked, error) {
+	if ref.Pinned() {
+		desc, err := src.Resolve(ctx, ref.Digest().String())
+		if err == nil && desc.Digest != ref.Digest() {
+			err = fmt.Errorf("%w: asked for %s, got %s", ErrMismatch, ref.Digest(), desc.Digest)
+		}
+		return picked{desc: desc, why: []string{"The reference has a digest; tags were not asked."}}, err
+	}
+	constraint, _ := ref.Constraint()
+	if exact, ok := constraint.Exact(); ok {
+		found, err := pickExact(ctx, src, exact)
+		if err == nil || !errors.Is(err, ErrNotFound) {
+			return found, err
+		}
+	}
+	return pickListed(ctx, src, constraint)
+}
+
+// pickExact tries the tags that one version may have, without a listing.
+func pickExact(ctx context.Context, src Source, v version.Version) (picked, error) {
+	var missing error
+	for _, tag := range []string{v.Tag(), "v" + v.Tag()} {
+		desc, err := src.Resolve(ctx, tag)
+		if err == nil {
+			return picked{desc: desc, tag: tag, version: v, known: true, why: []string{fmt.Sprintf("The version is exact; its tag is %s.", tag)}}, nil
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return picked{}, err
+		}
+		missing = err
+	}
+	return picked{}, missing
+}
+
+// pickListed chooses the greatest listed version that matches, else the floating
+// tag that stands for the constraint. Where listing is not allowed there is only
+// the floating tag.
+func pickListed(ctx context.Context, src Source, constraint version.Constraint) (picked, error) {
+	tags, listErr := src.Tags(ctx)
+	if listErr != nil && !listingRefused(listErr) {
+		return picked{}, listErr
+	}
+	versions, byVersion := versionTags(tags)
+	if best, ok := constraint.Select(versions); ok {
+		tag := byVersion[best.String()]
+		desc, err := src.Resolve(ctx, tag)
+		why := fmt.Sprintf("%s is the greatest of %d versions that satisfies %q.", best, len(versions), constraint)
+		return picked{desc: desc, tag: tag, version: best, known: true, why: []string{why}}, err
+	}
+	alias, ok := constraint.Alias()
+	if !ok {
+		return picked{}, noVersion(constraint, versions, listErr)
+	}
+	desc, err := src.Resolve(ctx, alias)
+	if errors.Is(err, ErrNotFound) {
+		return picked{}, noVersion(constraint, versions, errors.Join(listErr, err))
+	}
+	why := fmt.Sprintf("No tag is a version that satisfies %q; the floating tag %s is there.", constraint, alias)
+	if listErr != nil {
+		why = fmt.Sprintf("The registry does not list tags; the floating tag %s was taken.", alias)
+	}
+	return picked{desc: desc, tag: alias, why: []string{why}}, err
+}
+
+// listingRefused says whether a registry may do without listing: not allowed,
+// not offered, or no such thing there.
+func listingRefused(err error) bool {
+	return errors.Is(err, ErrForbidden) || errors.Is(err, ErrUnauthorized) ||
+		errors.Is(err, ErrNotFound) || errors.Is(err, ociregistry.ErrUnsupported)
+}
+
+func noVersion(constraint version.Constraint, versions []version.Version, cause error) error {
+	if len(versions) == 0 && cause != nil {
+		return cause
+	}
+	slices.SortFunc(versions, func(a, b version.Version) int { return b.Compare(a) })
+	const shown = 5
+	text := ""
+	for i, v := range versions {
+		if i == shown {
+			text += fmt.Sprintf(" and %d more", len(versions)-shown)
+			break
+		}
+		text += " " + v.String()
+	}
+	if text == "" {
+		text = " nothing"
+	}
+	return fmt.Errorf("%w %q: published is%s", ErrNoVersion, constraint, text)
+}
+
+// versionTags gives the versions among the tags. Of two tags for one version the
+// one without v is kept.
+func versionTags(tags []string) ([]version.Version, map[string]string) {
+	var versions []version.Version
+	byVersion := map[string]string{}
+	for _, tag := range tags {
+		v, err := version.ParseTag(tag)
+		if err != nil {
+			continue
+		}
+		key := v.String()
+		if earlier, ok := byVersion[key]; ok {
+			if tag < earlier {
+				byVersion[key] = tag
+			}
+			continue
+		}
+		byVersion[key] = tag
+		versions = append(versions, v)
+	}
+	return versions, byVersion
+}
+
+// follow goes from the descriptor to the manifest for the platform.
+func (i *Installer) follow(ctx context.Context, r *Resolution, desc ocispec.Descriptor) error {
+	content, err := r.source.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return err
+	}
+	top := admission.Document{Descriptor: desc, Content: content}
+	if !artifact.IsIndex(desc.MediaType) {
+		return i.single(ctx, r, top)
+	}
+	index, err := artifact.DecodeIndex(desc.MediaType, content)
+	if err != nil {
+		return fmt.Errorf("%w: index %s: %w", ErrNotPlugin, desc.Digest, err)
+	}
+	chosen, err := choose(ctx, r.source, index, i.platform)
+	if err != nil {
+		return err
+	}
+	r.Platform = chosen.platform.String()
+	r.Explanation = append(r.Explanation, chosen.why)
+	manifest, err := fetchDocument(ctx, r.source, chosen.desc)
+	if err != nil {
+		return err
+	}
+	r.Index = desc.Digest
+	r.chain, err = admission.NewChain(&top, manifest)
+	return err
+}
+
+// single takes a manifest that is in no index. Its platform is in its config.
+func (i *Installer) single(ctx context.Context, r *Resolution, document admission.Document) error {
+	chain, err := admission.NewChain(nil, document)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNotPlugin, err)
+	}
+	platform, err := configPlatform(ctx, r.source, chain.Manifest())
+	if err != nil {
+		return fmt.Errorf("%w: a single manifest, and its config does not say for which platform: %w", ErrNoPlatform, err)
+	}
+	if rankOf(i.platform, platform) < 0 {
+		return fmt.Errorf("%w: have %s, want %s", ErrNoPlatform, platform, i.platform)
+	}
+	r.chain, r.Platform = chain, platform.String()
+	r.Explanation = append(r.Explanation, fmt.Sprintf("It is a single manifest, for %s by its config.", platform))
+	return nil
+}
+
+func fetchDocument(ctx context.Context, src Fetcher, desc ocispec.Descriptor) (admission.Document, error) {
+	content, err := src.FetchAll(ctx, desc, artifact.ManifestLimit)
+	return admission.Document{Descriptor: desc, Content: content}, err
+}
+
+// describe fills in what the manifest says: the layer and the version, which has
+// to be the one that was chosen.
+func (r *Resolution) describe(ctx context.Context, src Source, found picked) error {
+	p, err := findPayload(ctx, src, r.chain, r.Platform)
+	if err != nil {
+		return err
+	}
+	r.payload = p
+	r.Manifest = r.chain.ManifestDigest()
+	r.Layer, r.Size = p.layers[0].Digest, p.layers[0].Size
+	r.Version, err = p.settleVersion(found)
+	if err != nil {
+		return err
+	}
+	constraint, constrained := r.Reference.Constraint()
+	if constrained && !constraint.Match(r.Version) {
+		return fmt.Errorf("%w: %s is version %s, which does not satisfy %q", ErrNoVersion, r.Digest(), r.Version, constraint)
+	}
+	return nil
+}

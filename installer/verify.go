@@ -1,0 +1,195 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+)
+
+// Verification says why an artifact may be installed. It is what receipts and
+// locks keep, and what programs read.
+type Verification struct {
+	// Unsafe says that the policy let it through unverified.
+	Unsafe bool `json:"unsafe,omitempty"`
+	// Rule is the scope of the rule that decided.
+	Rule string `json:"rule"`
+	// Evidence is what decided, at least one piece unless Unsafe.
+	Evidence []Evidence `json:"evidence,omitempty"`
+}
+
+// Evidence is a verified signature or attestation. Fields that do not apply are
+// left out.
+type Evidence struct {
+	// Kind is signature or attestation.
+	Kind string `json:"kind"`
+	// Format is how it was stored.
+	Format string `json:"format"`
+	// Subject is the digest that was signed.
+	Subject digest.Digest `json:"subject"`
+	// PredicateType says what an attestation is about.
+	PredicateType string `json:"predicateType,omitempty"`
+	// KeyID is the SHA-256 of the public key in DER form, for keys.
+	KeyID string `json:"keyId,omitempty"`
+	// Issuer and Identity are the certificate's, for keyless signatures, and so
+	// are the fields below.
+	Issuer           string `json:"issuer,omitempty"`
+	Identity         string `json:"identity,omitempty"`
+	SourceRepository string `json:"sourceRepository,omitempty"`
+	SourceRef        string `json:"sourceRef,omitempty"`
+	SourceDigest     string `json:"sourceDigest,omitempty"`
+	Workflow         string `json:"workflow,omitempty"`
+	Run              string `json:"run,omitempty"`
+	// LogIndex is the place in the transparency log.
+	LogIndex *int64 `json:"logIndex,omitempty"`
+	// Time is the earliest proven time of the signature.
+	Time *time.Time `json:"time,omitempty"`
+}
+
+// Signer is one line that says who signed.
+func (e Evidence) Signer() string {
+	if e.Issuer != "" {
+		return e.Identity + " (" + e.Issuer + ")"
+	}
+	return "key " + e.KeyID
+}
+
+// Signers gives each signer once, in the order of the evidence.
+func (v Verification) Signers() []string {
+	var signers []string
+	seen := map[string]bool{}
+	for _, e := range v.Evidence {
+		if s := e.Signer(); !seen[s] {
+			seen[s] = true
+			signers = append(signers, s)
+		}
+	}
+	return signers
+}
+
+// Verified is a resolution that the policy allows. Only [Installer.Verify] makes
+// one that can be installed.
+type Verified struct {
+	Resolution
+	// Verification says why.
+	Verification Verification `json:"verification"`
+
+	admission admission.Admission
+}
+
+// Verify resolves a reference and holds it against the policy. It reads
+// manifests, signatures and attestations, no layers, and changes nothing.
+//
+// Beside the errors of [Installer.Resolve]: refusals match [ErrRefused]. A
+// signature that could not be fetched is [ErrEvidence], with the registry's
+// error; it is never taken for a missing one.
+func (i *Installer) Verify(ctx context.Context, ref Reference) (Verified, error) {
+	rule, err := i.policy.ruleFor(ref.Name())
+	if err != nil {
+		return Verified{}, failed("verifying", ref.String(), err)
+	}
+	resolution, err := i.Resolve(ctx, ref)
+	if err != nil {
+		return Verified{}, err
+	}
+	admitted, err := i.admit(ctx, resolution, rule)
+	if err != nil {
+		return Verified{}, failed("verifying", ref.Name()+"@"+resolution.Digest().String(), err)
+	}
+	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version.String()})
+	return Verified{Resolution: resolution, Verification: describeAdmission(rule, admitted), admission: admitted}, nil
+}
+
+// admit collects evidence, about the index and about the manifest, until there
+// is enough.
+func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) (admission.Admission, error) {
+	if err := rule.requirements.Denied(r.Version, r.chain); err != nil {
+		return admission.Admission{}, err
+	}
+	if rule.unsafe {
+		return admission.Unsafe(r.Version, r.chain)
+	}
+	search := &collection{installer: i, resolution: r, rule: rule}
+	return search.run(ctx)
+}
+
+// collection is the search for enough evidence.
+type collection struct {
+	installer  *Installer
+	resolution Resolution
+	rule       compiledRule
+	evidence   []admission.Evidence
+	admitted   admission.Admission
+}
+
+func (c *collection) run(ctx context.Context) (admission.Admission, error) {
+	refusal := c.try(ctx)
+	var failures []error
+	for _, subject := range c.resolution.chain.Subjects() {
+		if refusal == nil || ctx.Err() != nil {
+			break
+		}
+		err := evidence.Discover(ctx, c.resolution.source, subject, func(found []trust.Evidence) bool {
+			c.evidence = append(c.evidence, admission.Evidence{Subject: subject.Digest, Found: found})
+			refusal = c.try(ctx)
+			return refusal != nil
+		})
+		if err != nil {
+			failures = append(failures, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return admission.Admission{}, err
+	}
+	if refusal == nil {
+		return c.admitted, nil
+	}
+	if len(failures) > 0 {
+		// Something could not be fetched, so nobody knows whether it would have
+		// been enough: that is a failure, not a verdict.
+		return admission.Admission{}, couldNotCheck(refusal, failures)
+	}
+	return admission.Admission{}, refusal
+}
+
+// couldNotCheck drops the sentinels of the refusal and keeps its words.
+func couldNotCheck(refusal error, failures []error) error {
+	return errors.Join(append(failures, fmt.Errorf("with what could be fetched: %s", refusal.Error()))...)
+}
+
+func (c *collection) try(ctx context.Context) error {
+	admitted, err := c.rule.requirements.Admit(ctx, c.resolution.Version, c.resolution.chain, c.evidence, c.installer.now())
+	c.admitted = admitted
+	return err
+}
+
+func describeAdmission(rule compiledRule, a admission.Admission) Verification {
+	v := Verification{Unsafe: a.IsUnsafe(), Rule: rule.scope}
+	for _, verified := range a.Verified() {
+		v.Evidence = append(v.Evidence, describeEvidence(verified))
+	}
+	return v
+}
+
+func describeEvidence(verified trust.Verified) Evidence {
+	signer := verified.Signer()
+	e := Evidence{
+		Kind: verified.Kind().String(), Format: verified.Format().String(), Subject: verified.Subject(),
+		PredicateType: verified.PredicateType(), KeyID: signer.KeyID, Issuer: signer.Issuer, Identity: signer.Subject,
+		SourceRepository: signer.SourceRepository, SourceRef: signer.SourceRef, SourceDigest: signer.SourceDigest,
+		Workflow: signer.BuildSigner, Run: signer.RunURL,
+	}
+	if index, ok := verified.LogIndex(); ok {
+		e.LogIndex = &index
+	}
+	if t := verified.Time(); !t.IsZero() {
+		e.Time = &t
+	}
+	return e
+}
