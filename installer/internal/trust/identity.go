@@ -53,7 +53,7 @@ func anchored(pattern string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrRequirement, err)
 	}
-	for _, anybody := range []string{"", "\x00", "https://a.invalid/b"} {
+	for _, anybody := range []string{"", "\x00", "https://a.invalid/b", "a@b.invalid"} {
 		if re.MatchString(anybody) {
 			return "", because(ErrRequirement, "pattern %q matches anybody", pattern)
 		}
