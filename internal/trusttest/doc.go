@@ -5,4 +5,6 @@
 // It builds the bytes itself, so that a test that needs a signature does not
 // compile cosign, and so that the packages under test are not checked against
 // themselves. It verifies nothing. Only tests import it.
+//
+//go:generate go run ./fixtures
 package trusttest

@@ -102,14 +102,17 @@ func TestPublicInstanceTrust(t *testing.T) {
 		edit func(root map[string]any)
 		want error
 	}{
-		"no log":                   {func(r map[string]any) { r["tlogs"] = nil }, ErrRequirement},
-		"no authority":             {func(r map[string]any) { r["certificateAuthorities"] = nil }, ErrRequirement},
-		"no certificate log":       {func(r map[string]any) { r["ctlogs"] = nil }, ErrRequirement},
-		"another log":              {func(r map[string]any) { r["tlogs"] = r["ctlogs"] }, ErrUntrustedTime},
-		"another certificate log":  {func(r map[string]any) { r["ctlogs"] = r["tlogs"] }, ErrUntrustedCertificate},
-		"log ended before":         {func(r map[string]any) { end(r["tlogs"]) }, ErrUntrustedTime},
-		"certificate log ended":    {func(r map[string]any) { end(r["ctlogs"]) }, ErrUntrustedCertificate},
-		"only the first authority": {func(r map[string]any) { cas := r["certificateAuthorities"].([]any); r["certificateAuthorities"] = cas[:1] }, ErrUntrustedCertificate},
+		"no log":                  {func(r map[string]any) { r["tlogs"] = nil }, ErrRequirement},
+		"no authority":            {func(r map[string]any) { r["certificateAuthorities"] = nil }, ErrRequirement},
+		"no certificate log":      {func(r map[string]any) { r["ctlogs"] = nil }, ErrRequirement},
+		"another log":             {func(r map[string]any) { r["tlogs"] = r["ctlogs"] }, ErrUntrustedTime},
+		"another certificate log": {func(r map[string]any) { r["ctlogs"] = r["tlogs"] }, ErrUntrustedCertificate},
+		"log ended before":        {func(r map[string]any) { end(r["tlogs"]) }, ErrUntrustedTime},
+		"certificate log ended":   {func(r map[string]any) { end(r["ctlogs"]) }, ErrUntrustedCertificate},
+		"only the first authority": {func(r map[string]any) {
+			cas := r["certificateAuthorities"].([]any)
+			r["certificateAuthorities"] = cas[:1]
+		}, ErrUntrustedCertificate},
 	} {
 		var doc map[string]any
 		if err := json.Unmarshal(publicRoot, &doc); err != nil {
