@@ -56,12 +56,15 @@ func TestCredentialPlaces(t *testing.T) {
 		{
 			"REGISTRY_AUTH_FILE comes first",
 			map[string]string{"a.json": podman, ".docker/config.json": docker},
-			map[string]string{"HOME": "", "REGISTRY_AUTH_FILE": "a.json"}, nil, "podman",
+			map[string]string{"HOME": "", "REGISTRY_AUTH_FILE": "a.json"},
+			nil, "podman",
 		},
 		{
 			"the flag is the only place",
 			map[string]string{"f.json": podman, ".docker/config.json": docker},
-			map[string]string{"HOME": ""}, []string{"--registry-config", "f.json"}, "podman",
+			map[string]string{"HOME": ""},
+			[]string{"--registry-config", "f.json"},
+			"podman",
 		},
 		{"nowhere", nil, map[string]string{"HOME": ""}, nil, ""},
 	}

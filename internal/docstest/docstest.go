@@ -130,43 +130,63 @@ func (b Block) Commands() []string {
 // needs it: quotes and backslashes. Variables stay as they are written. A
 // comment, a pipe, a redirection or a separator ends the words.
 func Words(line string) []string {
-	var words []string
-	var word strings.Builder
-	started := false
-	var quote rune
-	flush := func() {
-		if started {
-			words = append(words, word.String())
-		}
-		word.Reset()
-		started = false
-	}
-	escaped := false
+	var w words
 	for _, r := range line {
-		switch {
-		case escaped:
-			word.WriteRune(r)
-			escaped = false
-		case quote != '\'' && r == '\\':
-			escaped, started = true, true
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote != 0:
-			word.WriteRune(r)
-		case r == '\'' || r == '"':
-			quote, started = r, true
-		case r == ' ' || r == '\t':
-			flush()
-		case strings.ContainsRune("|<>;&", r), r == '#' && !started:
-			flush()
-			return words
-		default:
-			word.WriteRune(r)
-			started = true
+		if w.ends(r) {
+			break
 		}
+		w.take(r)
 	}
-	flush()
-	return words
+	w.flush()
+	return w.done
+}
+
+// words is a command line that is being taken apart.
+type words struct {
+	done    []string
+	word    strings.Builder
+	started bool
+	escaped bool
+	quote   rune
+}
+
+// ends says whether the command ends before r.
+func (w *words) ends(r rune) bool {
+	if w.escaped || w.quote != 0 {
+		return false
+	}
+	return strings.ContainsRune("|<>;&", r) || r == '#' && !w.started
+}
+
+func (w *words) take(r rune) {
+	switch {
+	case w.escaped:
+		w.word.WriteRune(r)
+		w.escaped = false
+	case r == '\\' && w.quote != '\'':
+		w.escaped, w.started = true, true
+	case w.quote != 0:
+		if r == w.quote {
+			w.quote = 0
+			return
+		}
+		w.word.WriteRune(r)
+	case r == '\'' || r == '"':
+		w.quote, w.started = r, true
+	case r == ' ' || r == '\t':
+		w.flush()
+	default:
+		w.word.WriteRune(r)
+		w.started = true
+	}
+}
+
+func (w *words) flush() {
+	if w.started {
+		w.done = append(w.done, w.word.String())
+	}
+	w.word.Reset()
+	w.started = false
 }
 
 // Link is a link of a page to another place of the repository.
