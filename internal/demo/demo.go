@@ -80,6 +80,13 @@ func Run(ctx context.Context, opts Options) (err error) {
 		title string
 		do    func(context.Context) error
 	}{
+		{"Build the tools and the plugin for several platforms", d.build},
+		{"Package the plugin as one OCI artifact", d.packagePlugin},
+		{"Start a registry and publish the plugin", d.publish},
+		{"Try to install it: nobody signed it", d.installUnsigned},
+		{"Sign it and its SBOMs", d.sign},
+		{"Look at what is published", d.inspect},
+		{"Install it, verified", d.install},
 		{"Start a cloud", d.startCloud},
 		{"Run the installed plugin as the runner does", d.startRunner},
 		{"Run jobs on servers that are made for them", d.runJobs},

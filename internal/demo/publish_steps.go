@@ -1,0 +1,145 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/dist"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// The first half of the story: from source to a verified plugin on disk.
+
+// installedAs is the name under which the demo installs. The runner cannot look
+// up a registry with a port, which is what a registry on loopback has.
+const installedAs = "registry.example.com/demo/fleeting-plugin-openstack"
+
+// refusedByPolicy is the exit code for what a policy does not allow.
+const refusedByPolicy = 3
+
+// platforms are those that the demo builds for: three processors of Linux, one
+// of Windows, and the machine that it runs on.
+func (d *demo) platforms() []dist.Platform {
+	list := d.opts.Platforms
+	if len(list) == 0 {
+		list = []dist.Platform{
+			{OS: "linux", Arch: "amd64"},
+			{OS: "linux", Arch: "arm64"},
+			{OS: "windows", Arch: "amd64"},
+		}
+	}
+	host := dist.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
+	if !slices.Contains(list, host) {
+		list = append(slices.Clone(list), host)
+	}
+	return list
+}
+
+func (d *demo) build(ctx context.Context) error {
+	d.say("$ go build ./cmd/fleeting-plugin ./cmd/openstack-simulator")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", d.path("bin")+string(filepath.Separator),
+		"./cmd/fleeting-plugin", "./cmd/openstack-simulator")
+	cmd.Dir = d.opts.Source
+	cmd.Env = append(slices.Clone(d.opts.Environ), "CGO_ENABLED=0")
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the tools: %w\n%s", err, output)
+	}
+	var names []string
+	for _, p := range d.platforms() {
+		names = append(names, p.String())
+	}
+	d.say("the plugin for %s, reproducibly", strings.Join(names, ", "))
+	_, err := dist.Build(ctx, dist.Options{
+		Source: d.opts.Source, Out: d.path("dist"), Version: version, Platforms: d.platforms(),
+		PluginOnly: true, Env: d.opts.Environ,
+	})
+	return err
+}
+
+func (d *demo) tool(args ...string) command {
+	return command{program: d.program("fleeting-plugin"), args: args, env: d.env, dir: d.dir}
+}
+
+func (d *demo) packagePlugin(ctx context.Context) error {
+	_, err := d.run(ctx, d.tool("package", "dist/plugin", "--version", version, "--layout", "layout"))
+	return err
+}
+
+func (d *demo) publish(ctx context.Context) error {
+	var err error
+	if d.registry, err = startRegistry(ctx, d.path("registry")); err != nil {
+		return err
+	}
+	d.image = d.registry.host + "/demo/fleeting-plugin-openstack:" + version
+	_, err = d.run(ctx, d.tool("push", "layout", d.image))
+	return err
+}
+
+func (d *demo) installUnsigned(ctx context.Context) error {
+	private, public, err := packager.GenerateKeyPair(nil)
+	if err != nil {
+		return err
+	}
+	policy := fmt.Sprintf(`version = 1
+
+[[rule]]
+scope = "%s/**"
+
+  [[rule.key]]
+  file = "demo.pub"
+
+  [[rule.attestation]]
+  type = "sbom"
+`, d.registry.host)
+	for name, content := range map[string][]byte{"demo.key": private, "demo.pub": public, "policy.toml": []byte(policy)} {
+		if err := os.WriteFile(d.path(name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	d.say("the policy asks for a signature with the demo's key, and for a signed SBOM")
+	if err := d.refused(ctx, d.installCommand(), refusedByPolicy); err != nil {
+		return err
+	}
+	if _, err := os.Stat(d.path("plugins", "registry.example.com")); !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("what was refused left something in the plugin folder: %w", err)
+	}
+	return nil
+}
+
+// installCommand is the command that installs, refused or not.
+func (d *demo) installCommand() command {
+	return d.tool("install", "--policy", "policy.toml", "--as", installedAs, d.image)
+}
+
+func (d *demo) sign(ctx context.Context) error {
+	if _, err := d.run(ctx, d.tool("sign", "--key", "demo.key", d.image)); err != nil {
+		return err
+	}
+	_, err := d.run(ctx, d.tool("attest", "--key", "demo.key", d.image))
+	return err
+}
+
+func (d *demo) inspect(ctx context.Context) error {
+	_, err := d.run(ctx, d.tool("inspect", d.image))
+	return err
+}
+
+func (d *demo) install(ctx context.Context) error {
+	if _, err := d.run(ctx, d.installCommand()); err != nil {
+		return err
+	}
+	var err error
+	d.plugin, err = d.run(ctx, d.tool("lookpath", installedAs+":1.2"))
+	if err != nil {
+		return err
+	}
+	_, err = d.run(ctx, command{program: d.plugin, args: []string{"version"}, env: d.env, dir: d.dir})
+	return err
+}
