@@ -3,6 +3,7 @@ package packager
 import (
 	"fmt"
 	"maps"
+	"path"
 	"regexp"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 // (image-spec v1.1.1, annotations.md), the last two the JSON annotation
 // io.radome.fleeting.plugin.
 type Metadata struct {
-	// Title is the plugin's name, for instance "fleeting-plugin-openstack".
+	// Title is the plugin's name, for instance "fleeting-plugin-openstack". By
+	// default it is the name of the main package.
 	Title string
 	// Description is one sentence.
 	Description string
@@ -51,6 +53,9 @@ const fleetingModule = "gitlab.com/gitlab-org/fleeting/fleeting"
 func (m Metadata) complete(executables []sbom.Executable) (Metadata, artifact.Metadata) {
 	extra := artifact.Metadata{MinimumRunner: m.MinimumRunner, Protocol: m.Protocol}
 	for _, e := range executables {
+		if m.Title == "" && e.Package != "" && e.Package != "command-line-arguments" {
+			m.Title = path.Base(e.Package)
+		}
 		if m.Revision == "" && e.Setting("vcs.modified") != "true" {
 			m.Revision = e.Setting("vcs.revision")
 		}

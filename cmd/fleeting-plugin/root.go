@@ -39,6 +39,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		group string
 		cmd   *cobra.Command
 	}{
+		{groupPublish, newPackageCmd(app)},
+		{groupPublish, newPushCmd(app)},
+		{groupPublish, newSignCmd(app)},
+		{groupPublish, newAttestCmd(app)},
+		{groupPublish, newReleaseCmd(app)},
+		{groupPublish, newSBOMCmd(app)},
+		{groupTrust, newInspectCmd(app)},
 		{groupOther, newCompletionCmd(app)},
 		{groupOther, newVersionCmd(app)},
 	} {

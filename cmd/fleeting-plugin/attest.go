@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// newAttestCmd signs attestations about a published artifact.
+func newAttestCmd(app *cli.App) *cobra.Command {
+	var provenance bool
+	var files []string
+	cmd := &cobra.Command{
+		Use:   "attest REF",
+		Short: "Attest the bills of materials and the provenance of a published artifact",
+		Long: `Sign attestations about the index that REF stands for and every platform's
+manifest in it: the bills of materials that hang off them, the SLSA provenance
+of this CI job, and predicates from files. Each is published in both forms that
+verifiers look for.
+
+Run it right after push: it signs the bills of materials that it finds, whoever
+attached them.`,
+		Example: `  fleeting-plugin attest registry.example.com/group/plugin:1.2.3 --keyless
+  fleeting-plugin attest registry.example.com/group/plugin:1.2.3 --key cosign.key --predicate https://example.com/scan/v1=scan.json`,
+		Args: cobra.ExactArgs(1),
+	}
+	mapPackagerErrors(app)
+	registry := app.RegistryFlags(cmd.Flags())
+	flags := addSignFlags(app, cmd.Flags())
+	cmd.Flags().BoolVar(&provenance, "provenance", true, "attest SLSA provenance from the variables of GitHub Actions or GitLab CI")
+	cmd.Flags().StringArrayVar(&files, "predicate", nil, "`TYPE=FILE`: attest the JSON in FILE as a predicate of TYPE, a URI (repeatable)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		signer, err := flags.signer()
+		if err != nil {
+			return err
+		}
+		predicates, err := readPredicates(app, provenance, files)
+		if err != nil {
+			return err
+		}
+		repo, tag, err := openTarget(registry, args[0])
+		if err != nil {
+			return err
+		}
+		if tag == "" {
+			return cli.Usagef("%s: name the version or digest to attest", args[0])
+		}
+		signed, err := packager.Attest(cmd.Context(), repo, tag, signer, predicates, packager.SignOptions{
+			Report: func(e packager.Event) { report(app, e) },
+		})
+		if err != nil {
+			return err
+		}
+		return app.Print(signed, func(w io.Writer) error { return printSigned(w, signed) })
+	}
+	return cmd
+}
+
+// readPredicates gathers what is attested beside the bills of materials.
+func readPredicates(app *cli.App, provenance bool, files []string) ([]packager.Predicate, error) {
+	var all []packager.Predicate
+	if provenance {
+		build := packager.DetectBuild(app.LookupEnv)
+		p, err := build.Provenance()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	for _, f := range files {
+		predicateType, path, ok := strings.Cut(f, "=")
+		if !ok || path == "" || !strings.Contains(predicateType, ":") {
+			return nil, cli.Usagef("--predicate %s: write TYPE=FILE, TYPE being a URI", f)
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("predicate %s: %w", predicateType, err)
+		}
+		all = append(all, packager.Predicate{Type: predicateType, Content: content})
+	}
+	return all, nil
+}

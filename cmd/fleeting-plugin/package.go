@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// newPackageCmd turns executables into an OCI layout.
+func newPackageCmd(app *cli.App) *cobra.Command {
+	var layout, version string
+	cmd := &cobra.Command{
+		Use:   "package DIR",
+		Short: "Package executables as an OCI layout, without network",
+		Long: `Package the executables below DIR, one per platform, as an OCI image layout.
+
+DIR holds os/arch/plugin (plugin.exe for Windows), or is the dist folder of
+goreleaser; or name the executables with --platform. Each is checked: format
+and architecture, executable bit, static linking, and that it tells the version
+that it is packaged as. The same executables, version and time give the same
+bytes everywhere.`,
+		Example: `  fleeting-plugin package dist --version 1.2.3 --layout build/layout
+  fleeting-plugin package --platform linux/amd64=bin/plugin --version 1.2.3`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	flags := addPackFlags(app, cmd.Flags())
+	cmd.Flags().StringVarP(&layout, "layout", "l", "layout", "folder to write; a layout that is there is replaced")
+	cmd.Flags().StringVar(&version, "version", "", "version of the plugin, such as 1.2.3 (required)")
+	mapPackagerErrors(app)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if version == "" {
+			return cli.Usagef("--version is missing")
+		}
+		v, err := packager.ParseVersion(version)
+		if err != nil {
+			return err
+		}
+		dist, err := flags.scan(cmd.Context(), args, v)
+		if err != nil {
+			return explain(err)
+		}
+		opts, err := flags.options(cmd.Context())
+		if err != nil {
+			return explain(err)
+		}
+		packed, err := packager.Pack(cmd.Context(), dist, v, layout, opts)
+		if err != nil {
+			return explain(err)
+		}
+		return app.Print(packed, func(w io.Writer) error {
+			if err := printPlatforms(w, packed.Platforms); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(w, "\npackaged %s %s\nlayout   %s\n", packed.Version, packed.Digest, packed.Layout)
+			return err
+		})
+	}
+	return cmd
+}
+
+func printPlatforms(w io.Writer, platforms []packager.PlatformResult) error {
+	rows := make([][]string, len(platforms))
+	for i, p := range platforms {
+		rows[i] = []string{p.Platform, size(p.Size), p.Digest.String()}
+	}
+	return cli.Table(w, []string{"platform", "size", "manifest"}, rows)
+}
+
+// size writes bytes for people.
+func size(n int64) string {
+	switch {
+	case n >= 1e6:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	case n >= 1e3:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%d B", n)
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// mapPackagerErrors says which exit code and hint go with the errors of the
+// packager.
+func mapPackagerErrors(app *cli.App) {
+	app.MapError(packager.ErrVersion, cli.Usage, "give a version such as 1.2.3 or 1.2.3-rc.1")
+	app.MapError(packager.ErrReference, cli.Usage, "write host[:port]/path:version")
+	app.MapError(packager.ErrPublished, cli.Failed, "publish under a new version; --replace moves this one, and breaks whoever pinned it")
+	app.MapError(packager.ErrExists, cli.Failed, "choose another folder with --layout, or empty this one")
+	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must stand for an index that fleeting-plugin package or the runner's releaser made")
+	app.MapError(packager.ErrPassword, cli.Failed, "set COSIGN_PASSWORD, or give --password-file")
+	app.MapError(packager.ErrKey, cli.Failed, "make a key pair with: cosign generate-key-pair")
+	app.MapError(packager.ErrNoIdentity, cli.Usage, "give --identity-token, or sign with --key")
+	app.MapError(packager.ErrSigningOptions, cli.Usage, "")
+	app.MapError(packager.ErrToken, cli.Failed, "the token must be for the audience sigstore, and fresh")
+	app.MapError(packager.ErrSigningService, cli.Network, "check the service's address and try again: what was published stays and is not published twice")
+}
+
+// explain gives an error about the input the remedies as a hint.
+func explain(err error) error {
+	remedies := remediesOf(err)
+	if len(remedies) == 0 {
+		return err
+	}
+	return cli.Hint(err, strings.Join(remedies, "\n      "))
+}
+
+// remediesOf walks the tree of joined and wrapped errors.
+func remediesOf(err error) []string {
+	var found []string
+	if e, ok := err.(*packager.InputError); ok { //nolint:errorlint // each of the tree is looked at
+		if e.Remedy != "" {
+			found = append(found, e.Remedy)
+		}
+		return found
+	}
+	switch e := err.(type) { //nolint:errorlint // the tree is walked here
+	case interface{ Unwrap() []error }:
+		for _, child := range e.Unwrap() {
+			found = append(found, remediesOf(child)...)
+		}
+	case interface{ Unwrap() error }:
+		found = remediesOf(e.Unwrap())
+	}
+	return found
+}

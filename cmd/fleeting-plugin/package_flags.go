@@ -1,0 +1,163 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/sbom"
+)
+
+// packFlags are those of commands that package executables.
+type packFlags struct {
+	app          *cli.App
+	metadata     packager.Metadata
+	created      string
+	platforms    []string
+	goreleaserID string
+	skipRun      bool
+	skipSBOM     bool
+	noCache      bool
+}
+
+func addPackFlags(app *cli.App, flags *pflag.FlagSet) *packFlags {
+	p := &packFlags{app: app}
+	m := &p.metadata
+	for _, f := range []struct {
+		target      *string
+		name, usage string
+	}{
+		{&m.Title, "title", "name of the plugin (default: that of its main package)"},
+		{&m.Description, "description", "what the plugin is, in one sentence"},
+		{&m.Source, "source", "link to the source code (default: from the CI system)"},
+		{&m.URL, "url", "link to the project's page (default: the source code)"},
+		{&m.Documentation, "documentation", "link to the manual"},
+		{&m.Licenses, "licenses", "licence as an SPDX expression"},
+		{&m.Vendor, "vendor", "who publishes the plugin (default: from the CI system)"},
+		{&m.Authors, "authors", "who wrote the plugin"},
+		{&m.Revision, "revision", "commit that was built (default: from the executables)"},
+		{&m.MinimumRunner, "minimum-runner", "oldest GitLab Runner known to work, such as 17.9"},
+		{&p.created, "created", "time in RFC 3339 that everything carries (default: SOURCE_DATE_EPOCH, else the commit's)"},
+		{&p.goreleaserID, "goreleaser-id", "build to take from goreleaser's artifacts.json"},
+	} {
+		flags.StringVar(f.target, f.name, "", f.usage)
+	}
+	flags.StringArrayVar(&p.platforms, "platform", nil, "`os/arch=PATH` of an executable or a folder with it (repeatable; DIR is not read then)")
+	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version")
+	flags.BoolVar(&p.skipSBOM, "no-sbom", false, "make no bills of materials")
+	flags.BoolVar(&p.noCache, "no-cache", false, "compress again what is known to be published")
+	return p
+}
+
+// scan finds and checks the executables; args is empty or a folder.
+func (p *packFlags) scan(ctx context.Context, args []string, version packager.Version) (*packager.Dist, error) {
+	opts := packager.ScanOptions{GoreleaserID: p.goreleaserID, Platforms: map[string]string{}}
+	for _, s := range p.platforms {
+		platform, path, ok := strings.Cut(s, "=")
+		if !ok || path == "" {
+			return nil, cli.Usagef("--platform %s: write os/arch=PATH", s)
+		}
+		if _, twice := opts.Platforms[platform]; twice {
+			return nil, cli.Usagef("--platform %s: given twice", platform)
+		}
+		opts.Platforms[platform] = path
+	}
+	dir := "."
+	switch {
+	case len(args) > 0 && len(p.platforms) == 0:
+		dir = args[0]
+	case len(args) > 0:
+		return nil, cli.Usagef("give either a folder or --platform")
+	case len(p.platforms) == 0:
+		return nil, cli.Usagef("give the folder with the executables, or --platform os/arch=PATH")
+	}
+	dist, err := packager.Scan(ctx, dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	warnings := dist.Warnings()
+	if !p.skipRun {
+		more, err := dist.CompareVersion(ctx, version)
+		if err != nil {
+			return nil, err
+		}
+		warnings = append(warnings, more...)
+	}
+	for _, w := range warnings {
+		p.app.Statusf("warning: %s", w)
+	}
+	return dist, nil
+}
+
+// options gathers what flags, CI system and git say.
+func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
+	detected, err := packager.DetectMetadata(p.app.LookupEnv)
+	if err != nil {
+		return packager.PackOptions{}, err
+	}
+	if p.created != "" {
+		if p.metadata.Created, err = time.Parse(time.RFC3339, p.created); err != nil {
+			return packager.PackOptions{}, cli.Usagef("--created %s: write it as 2026-01-31T12:00:00Z", p.created)
+		}
+	}
+	opts := packager.PackOptions{
+		Metadata: p.metadata.Or(detected).Or(gitMetadata(ctx)),
+		Tool:     "fleeting-plugin", ToolVersion: cli.NewVersion("fleeting-plugin", version, revision).Version,
+		SkipSBOM: p.skipSBOM, Report: p.report,
+	}
+	if dir := p.moduleCache(); dir != "" {
+		opts.Licenses = sbom.NewModuleCache(dir)
+	}
+	if cache := p.cacheDir(); cache != "" && !p.noCache {
+		opts.CacheDir = filepath.Join(cache, "fleeting-plugin", "layers")
+	}
+	return opts, nil
+}
+
+// moduleCache is where Go keeps modules: GOMODCACHE, else below GOPATH.
+// https://go.dev/ref/mod#environment-variables
+func (p *packFlags) moduleCache() string {
+	if dir := p.app.Env("GOMODCACHE"); dir != "" {
+		return dir
+	}
+	home := cmp.Or(p.app.Env("HOME"), p.app.Env("USERPROFILE"))
+	gopath := filepath.SplitList(p.app.Env("GOPATH"))
+	switch {
+	case len(gopath) > 0 && gopath[0] != "":
+		return filepath.Join(gopath[0], "pkg", "mod")
+	case home != "":
+		return filepath.Join(home, "go", "pkg", "mod")
+	}
+	return ""
+}
+
+// cacheDir is the user's folder for caches, as [os.UserCacheDir] finds it.
+func (p *packFlags) cacheDir() string {
+	if dir := cmp.Or(p.app.Env("XDG_CACHE_HOME"), p.app.Env("LOCALAPPDATA")); dir != "" {
+		return dir
+	}
+	if home := p.app.Env("HOME"); home != "" {
+		return filepath.Join(home, ".cache")
+	}
+	return ""
+}
+
+// report tells people of the steps that they wait for.
+func (p *packFlags) report(e packager.Event) { report(p.app, e) }
+
+func report(app *cli.App, e packager.Event) {
+	switch e.Kind {
+	case packager.EventPacked, packager.EventReused, packager.EventUploaded:
+		app.Statusf("%-8s %s (%s)", e.Kind, e.Subject, size(e.Size))
+	case packager.EventSigned, packager.EventTagged:
+		app.Statusf("%-8s %s", e.Kind, e.Subject)
+	default:
+		app.Logger().Debug("step", "kind", string(e.Kind), "subject", e.Subject)
+	}
+}

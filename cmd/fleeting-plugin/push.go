@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// newPushCmd copies a layout to a registry.
+func newPushCmd(app *cli.App) *cobra.Command {
+	var opts packager.PushOptions
+	cmd := &cobra.Command{
+		Use:   "push LAYOUT REPOSITORY",
+		Short: "Push an OCI layout to a registry and move its tags",
+		Long: `Push the artifact in the folder LAYOUT to REPOSITORY: content first, then what
+hangs off it, then the version tag, then the aliases. A version that is
+published with other content is refused. Aliases (1.2, 1, latest) only move
+forward, and never to a prerelease. Running it again is safe.`,
+		Example: `  fleeting-plugin push build/layout registry.example.com/group/plugin`,
+		Args:    cobra.ExactArgs(2),
+	}
+	mapPackagerErrors(app)
+	registry := app.RegistryFlags(cmd.Flags())
+	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "move the version tag although it is published with other content")
+	cmd.Flags().BoolVar(&opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		repo, tag, err := openTarget(registry, args[1])
+		if err != nil {
+			return err
+		}
+		if err := sameVersion(cmd, args[0], tag); err != nil {
+			return err
+		}
+		opts.Report = func(e packager.Event) { report(app, e) }
+		pushed, err := packager.Push(cmd.Context(), args[0], repo, opts)
+		if err != nil {
+			return err
+		}
+		return app.Print(pushed, func(w io.Writer) error { return printPushed(app, w, pushed) })
+	}
+	return cmd
+}
+
+// openTarget opens the repository of a reference, and returns its tag.
+func openTarget(registry *cli.RegistryFlags, reference string) (*ociregistry.Repository, string, error) {
+	name, tag, err := packager.ParseReference(reference)
+	if err != nil {
+		return nil, "", err
+	}
+	client, err := registry.Client()
+	if err != nil {
+		return nil, "", err
+	}
+	repo, err := client.Repository(name)
+	return repo, tag, err
+}
+
+// sameVersion refuses a reference whose tag is not the layout's version.
+func sameVersion(cmd *cobra.Command, layout, tag string) error {
+	if tag == "" {
+		return nil
+	}
+	want, err := packager.ParseVersion(tag)
+	if err != nil {
+		return err
+	}
+	source, err := packager.OpenLayout(cmd.Context(), layout)
+	if err != nil {
+		return err
+	}
+	if _, err := source.Resolve(cmd.Context(), want.String()); err != nil {
+		return cli.Hintf(cli.WithCode(fmt.Errorf("%s does not hold version %s: %w", layout, want, err), cli.Usage),
+			"leave the tag out to push the version that is in it")
+	}
+	return nil
+}
+
+func printPushed(app *cli.App, w io.Writer, p *packager.Pushed) error {
+	for _, warning := range p.Warnings {
+		app.Statusf("warning: %s", warning)
+	}
+	if p.Replaced != "" {
+		app.Statusf("warning: version %s was %s before; who pinned that finds it only as long as the registry keeps it", p.Version, p.Replaced)
+	}
+	if _, err := fmt.Fprintf(w, "published %s:%s\ndigest    %s\nuploaded  %d blobs, %s; %d were there\n",
+		p.Repository, p.Version, p.Digest, p.Uploaded.Blobs, size(p.Uploaded.Bytes), p.Present.Blobs); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "aliases   %s\n", aliases(p.Aliases))
+	return err
+}
+
+func aliases(all []packager.Alias) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	words := make([]string, len(all))
+	for i, a := range all {
+		words[i] = a.Tag + " → " + a.Version.String()
+	}
+	return strings.Join(words, ", ")
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// releaseResult is what release tells programs.
+type releaseResult struct {
+	*packager.Released
+	Checksums *packager.Checksums `json:"checksums,omitempty"`
+}
+
+// releaseFlags are those that only release has.
+type releaseFlags struct {
+	opts         packager.ReleaseOptions
+	unsigned     bool
+	noProvenance bool
+	noChecksums  bool
+	predicates   []string
+}
+
+// newReleaseCmd does all that publishing takes.
+func newReleaseCmd(app *cli.App) *cobra.Command {
+	var f releaseFlags
+	cmd := &cobra.Command{
+		Use:   "release DIR REF",
+		Short: "Package, push, sign and attest a release in one go",
+		Long: `Package the executables below DIR (see fleeting-plugin package) and publish them
+as REF, host[:port]/path:version: content, bills of materials, signatures and
+attestations first, then the version tag, then the aliases. Until the version
+tag nobody sees anything, and running it again after an interruption is safe:
+what is there is not made again.
+
+SHA256SUMS, and a bundle with its signature, are written into DIR for those who
+publish the plain executables as well.`,
+		Example: `  fleeting-plugin release dist registry.example.com/group/plugin:1.2.3 --key cosign.key
+  fleeting-plugin release dist "$CI_REGISTRY_IMAGE:$CI_COMMIT_TAG" --keyless --dry-run`,
+		Args: cobra.RangeArgs(1, 2),
+	}
+	mapPackagerErrors(app)
+	registry := app.RegistryFlags(cmd.Flags())
+	pack := addPackFlags(app, cmd.Flags())
+	sign := addSignFlags(app, cmd.Flags())
+	cmd.Flags().BoolVar(&f.opts.DryRun, "dry-run", false, "show what would be published, and change nothing")
+	cmd.Flags().BoolVar(&f.opts.Replace, "replace", false, "move the version tag although it is published with other content")
+	cmd.Flags().BoolVar(&f.opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
+	cmd.Flags().BoolVar(&f.unsigned, "insecure-unsigned", false, "publish without a signature; installers refuse it by default")
+	cmd.Flags().BoolVar(&f.noProvenance, "no-provenance", false, "attest no SLSA provenance")
+	cmd.Flags().BoolVar(&f.noChecksums, "no-checksums", false, "write no SHA256SUMS into DIR")
+	cmd.Flags().StringArrayVar(&f.predicates, "predicate", nil, "`TYPE=FILE`: attest the JSON in FILE as a predicate of TYPE, a URI (repeatable)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.run(cmd, app, registry, pack, sign, args)
+	}
+	return cmd
+}
+
+func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.RegistryFlags, pack *packFlags, sign *signFlags, args []string) error {
+	reference := args[len(args)-1]
+	repo, tag, err := openTarget(registry, reference)
+	if err != nil {
+		return err
+	}
+	if tag == "" {
+		return cli.Usagef("%s: name the version, as in %s:1.2.3", reference, reference)
+	}
+	v, err := packager.ParseVersion(tag)
+	if err != nil {
+		return err
+	}
+	if f.opts.Signer, err = f.signer(sign); err != nil {
+		return err
+	}
+	if f.opts.Signer != nil {
+		if f.opts.Predicates, err = readPredicates(app, !f.noProvenance, f.predicates); err != nil {
+			return err
+		}
+	}
+	dist, err := pack.scan(cmd.Context(), args[:len(args)-1], v)
+	if err != nil {
+		return explain(err)
+	}
+	if f.opts.PackOptions, err = pack.options(cmd.Context()); err != nil {
+		return explain(err)
+	}
+	var result releaseResult
+	if result.Released, err = packager.Release(cmd.Context(), dist, v, repo, f.opts); err != nil {
+		return explain(err)
+	}
+	if !f.noChecksums && !f.opts.DryRun {
+		if result.Checksums, err = packager.WriteChecksums(cmd.Context(), dist, f.opts.Signer); err != nil {
+			return fmt.Errorf("%s is published, but: %w", result.Reference, err)
+		}
+	}
+	return app.Print(result, func(w io.Writer) error { return printReleased(app, w, result) })
+}
+
+// signer refuses to publish without a signature by accident.
+func (f *releaseFlags) signer(sign *signFlags) (*packager.Signer, error) {
+	switch {
+	case sign.given() && f.unsigned:
+		return nil, cli.Usagef("--insecure-unsigned excludes --key and --keyless")
+	case f.unsigned && len(f.predicates) > 0:
+		return nil, cli.Usagef("--predicate needs --key or --keyless: an attestation is signed")
+	case f.unsigned:
+		return nil, nil //nolint:nilnil // no signer is what was asked for
+	case !sign.given():
+		return nil, cli.Hint(cli.Usagef("say how to sign the release"), "give --key FILE or --keyless; --insecure-unsigned publishes without a signature")
+	}
+	return sign.signer()
+}
+
+func printReleased(app *cli.App, w io.Writer, r releaseResult) error {
+	if err := printPlatforms(w, r.Platforms); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	if r.DryRun {
+		if _, err := fmt.Fprintf(w, "would publish %s\nlayers    %d to upload, %s; %d are there\naliases   %s\n",
+			r.Reference, r.Uploaded.Blobs, size(r.Uploaded.Bytes), r.Present.Blobs, aliases(r.Aliases)); err != nil {
+			return err
+		}
+	} else if err := printPushed(app, w, &r.Pushed); err != nil {
+		return err
+	}
+	for _, line := range []struct {
+		name string
+		list []string
+	}{{"documents", r.Documents}, {"attested", r.Attested}} {
+		if len(line.list) > 0 {
+			fmt.Fprintf(w, "%-9s %s\n", line.name, strings.Join(line.list, "\n          "))
+		}
+	}
+	if r.Checksums != nil {
+		fmt.Fprintf(w, "checksums %s\n", r.Checksums.File)
+	}
+	_, err := fmt.Fprintf(w, "signed    %d manifests\n", len(r.Signed))
+	return err
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// publishing gives scripts a registry, as $REGISTRY, and folders with
+// executables of version 1.2.3, as $DIST and $DIST_NEXT (1.2.4), and a key pair,
+// as $KEY, $KEY_PASSWORD and $PUBLIC_KEY. Each script uses a repository of its
+// own.
+func publishing(t *testing.T) func(*testscript.Env) error {
+	t.Helper()
+	registry := registrytest.New(t)
+	root := t.TempDir()
+	for _, version := range []string{"1.2.3", "1.2.4"} {
+		for _, platform := range []string{"linux/amd64", "linux/arm64"} {
+			system, arch, _ := strings.Cut(platform, "/")
+			cmd := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version,
+				"-o", filepath.Join(root, version, platform, "plugin"), "../../packager/testdata/plugin")
+			cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false", "GOOS="+system, "GOARCH="+arch)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("building for %s: %v\n%s", platform, err, out)
+			}
+		}
+	}
+	private, public, err := packager.GenerateKeyPair([]byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"cosign.key": private, "cosign.pub": public} {
+		if err := os.WriteFile(filepath.Join(root, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return func(env *testscript.Env) error {
+		env.Setenv("KEY", filepath.Join(root, "cosign.key"))
+		env.Setenv("PUBLIC_KEY", filepath.Join(root, "cosign.pub"))
+		env.Setenv("KEY_PASSWORD", "secret")
+		env.Setenv("REGISTRY", registry.Host)
+		env.Setenv("DIST", filepath.Join(root, "1.2.3"))
+		env.Setenv("DIST_NEXT", filepath.Join(root, "1.2.4"))
+		return nil
+	}
+}

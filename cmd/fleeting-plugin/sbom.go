@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/sbom"
+)
+
+// newSBOMCmd writes the bill of materials of a file.
+func newSBOMCmd(app *cli.App) *cobra.Command {
+	var format, name, release string
+	cmd := &cobra.Command{
+		Use:   "sbom EXECUTABLE",
+		Short: "Write the bill of materials of a Go executable",
+		Long: `Write what a Go executable is made of, from the build information inside it: the
+main module, every module that was linked in with version and checksum, the Go
+version and the build settings. Licences come from the module cache.`,
+		Example: `  fleeting-plugin sbom dist/linux/amd64/plugin --format cyclonedx`,
+		Args:    cobra.ExactArgs(1),
+	}
+	cmd.Flags().StringVar(&format, "format", "spdx", `"spdx" (SPDX 2.3) or "cyclonedx" (CycloneDX 1.6), both JSON`)
+	cmd.Flags().StringVar(&name, "name", "", "name of the release (default: the main module)")
+	cmd.Flags().StringVar(&release, "release", "", "version of the release (default: the main module's)")
+	app.MapError(sbom.ErrNoBuildInfo, cli.Failed, "build it with Go, and without tools that strip the build information")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		flags := packFlags{app: app}
+		exe, err := sbom.ReadFile(args[0], sbom.Options{Licenses: sbom.NewModuleCache(flags.moduleCache())})
+		if err != nil {
+			return err
+		}
+		created, err := documentTime(app, exe)
+		if err != nil {
+			return explain(err)
+		}
+		doc, err := sbom.New(sbom.Info{
+			Name:    cmp.Or(name, exe.Main.Path, exe.Name),
+			Version: cmp.Or(strings.TrimPrefix(release, "v"), strings.TrimPrefix(exe.Main.Version, "v"), "unknown"), Created: created,
+			Tool: "fleeting-plugin", ToolVersion: cli.NewVersion("fleeting-plugin", version, revision).Version,
+		}, exe)
+		if err != nil {
+			return err
+		}
+		encode, ok := map[string]func() ([]byte, error){"spdx": doc.SPDX, "cyclonedx": doc.CycloneDX}[format]
+		if !ok {
+			return cli.Usagef("unknown format %q: use spdx or cyclonedx", format)
+		}
+		raw, err := encode()
+		if err != nil {
+			return fmt.Errorf("%s: %w", args[0], err)
+		}
+		_, err = io.WriteString(app.Out, string(raw))
+		return err
+	}
+	return cmd
+}
+
+// documentTime is SOURCE_DATE_EPOCH, else the commit's time, else the clock's.
+func documentTime(app *cli.App, exe sbom.Executable) (time.Time, error) {
+	detected, err := packager.DetectMetadata(app.LookupEnv)
+	if err != nil || !detected.Created.IsZero() {
+		return detected.Created, err
+	}
+	if t, err := time.Parse(time.RFC3339, exe.Setting("vcs.time")); err == nil {
+		return t, nil
+	}
+	return app.Now(), nil
+}

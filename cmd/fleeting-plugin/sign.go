@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// newSignCmd signs a published artifact.
+func newSignCmd(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sign REF",
+		Short: "Sign a published artifact",
+		Long: `Sign the index that REF stands for, and every platform's manifest in it, with a
+key or keyless. Each signature is published in both forms that verifiers look
+for: under the tag sha256-….sig, and as a sigstore bundle among the referrers.
+What the same key signed before is not signed again.`,
+		Example: `  COSIGN_PASSWORD=… fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --key cosign.key
+  fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --keyless`,
+		Args: cobra.ExactArgs(1),
+	}
+	mapPackagerErrors(app)
+	registry := app.RegistryFlags(cmd.Flags())
+	flags := addSignFlags(app, cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		signer, err := flags.signer()
+		if err != nil {
+			return err
+		}
+		repo, tag, err := openTarget(registry, args[0])
+		if err != nil {
+			return err
+		}
+		if tag == "" {
+			return cli.Usagef("%s: name the version or digest to sign", args[0])
+		}
+		signed, err := packager.Sign(cmd.Context(), repo, tag, signer, packager.SignOptions{
+			Report: func(e packager.Event) { report(app, e) },
+		})
+		if err != nil {
+			return err
+		}
+		return app.Print(signed, func(w io.Writer) error { return printSigned(w, signed) })
+	}
+	return cmd
+}
+
+func printSigned(w io.Writer, s *packager.Signed) error {
+	if _, err := fmt.Fprintf(w, "signed    %s@%s\nmanifests %d, the index among them\n", s.Repository, s.Digest, len(s.Manifests)); err != nil {
+		return err
+	}
+	if len(s.Predicates) > 0 {
+		_, err := fmt.Fprintf(w, "attested  %s\n", strings.Join(s.Predicates, "\n          "))
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// signFlags are those of commands that sign.
+type signFlags struct {
+	app          *cli.App
+	key          string
+	passwordFile string
+	keyless      bool
+	token        string
+	fulcio       string
+	rekor        string
+	rekorVersion int
+	tsa          string
+	trustedRoot  string
+}
+
+func addSignFlags(app *cli.App, flags *pflag.FlagSet) *signFlags {
+	s := &signFlags{app: app}
+	flags.StringVar(&s.key, "key", "", "private key to sign with: a PEM `FILE`, cosign's encrypted form or plain, or env://VARIABLE")
+	flags.StringVar(&s.passwordFile, "password-file", "", "file with the key's password (default: COSIGN_PASSWORD, else asked for)")
+	flags.BoolVar(&s.keyless, "keyless", false, "sign with a short-lived certificate for the identity of this CI job")
+	flags.StringVar(&s.token, "identity-token", "", "OIDC token for --keyless, or a file with it (default: from GitHub Actions or GitLab CI)")
+	flags.StringVar(&s.fulcio, "fulcio-url", "", "certificate authority for --keyless (default: the public sigstore)")
+	flags.StringVar(&s.rekor, "rekor-url", "", "transparency log (default: the public sigstore's with --keyless, else none)")
+	flags.IntVar(&s.rekorVersion, "rekor-version", 0, "API version of the transparency log, 1 (default) or 2")
+	flags.StringVar(&s.tsa, "tsa-url", "", "timestamp authority (default: none)")
+	flags.StringVar(&s.trustedRoot, "trusted-root", "", "trusted root in JSON with which each signature is checked before it is published")
+	return s
+}
+
+// given says whether the flags ask for a signature at all.
+func (s *signFlags) given() bool { return s.key != "" || s.keyless || s.token != "" }
+
+// signer makes the signer that the flags ask for.
+func (s *signFlags) signer() (*packager.Signer, error) {
+	keyless := s.keyless || s.token != ""
+	switch {
+	case s.key != "" && keyless:
+		return nil, cli.Usagef("--key and --keyless exclude each other")
+	case !s.given():
+		return nil, cli.Usagef("say how to sign: --key FILE or --keyless")
+	}
+	services := packager.SigningServices{RekorURL: s.rekor, RekorVersion: s.rekorVersion, TSAURL: s.tsa}
+	if s.trustedRoot != "" {
+		raw, err := os.ReadFile(s.trustedRoot)
+		if err != nil {
+			return nil, err
+		}
+		services.TrustedRoot = raw
+	}
+	if keyless {
+		return s.identity(services)
+	}
+	key, err := s.readKey()
+	if err != nil {
+		return nil, err
+	}
+	var password []byte
+	if packager.EncryptedKey(key) {
+		if password, err = s.password(); err != nil {
+			return nil, err
+		}
+	}
+	return packager.KeySigner(key, password, services)
+}
+
+func (s *signFlags) readKey() ([]byte, error) {
+	if name, ok := strings.CutPrefix(s.key, "env://"); ok {
+		value, set := s.app.LookupEnv(name)
+		if !set {
+			return nil, cli.Usagef("--key %s: the variable is not set", s.key)
+		}
+		return []byte(value), nil
+	}
+	return os.ReadFile(s.key)
+}
+
+// password comes from a file, the environment or a person.
+func (s *signFlags) password() ([]byte, error) {
+	if s.passwordFile != "" {
+		raw, err := os.ReadFile(s.passwordFile)
+		return []byte(strings.TrimRight(string(raw), "\r\n")), err
+	}
+	if value, ok := s.app.LookupEnv("COSIGN_PASSWORD"); ok {
+		return []byte(value), nil
+	}
+	in, ok := s.app.In.(*os.File)
+	if !ok || !s.app.Interactive() || !term.IsTerminal(int(in.Fd())) {
+		return nil, cli.Usagef("the key %s needs a password: set COSIGN_PASSWORD or give --password-file", s.key)
+	}
+	s.app.Statusf("password for %s:", s.key)
+	return term.ReadPassword(int(in.Fd()))
+}
+
+func (s *signFlags) identity(services packager.SigningServices) (*packager.Signer, error) {
+	source, err := packager.DetectIdentity(s.app.LookupEnv, &http.Client{Timeout: time.Minute})
+	if s.token != "" {
+		token := s.token
+		if raw, readErr := os.ReadFile(s.token); readErr == nil {
+			token = strings.TrimSpace(string(raw))
+		} else if !errors.Is(readErr, os.ErrNotExist) && !strings.Contains(token, ".") {
+			return nil, readErr
+		}
+		source, err = func(context.Context) (string, error) { return token, nil }, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return packager.KeylessSigner(packager.KeylessOptions{
+		Token: source, FulcioURL: cmp.Or(s.fulcio, s.app.Env("SIGSTORE_FULCIO_URL")), SigningServices: services,
+	})
+}

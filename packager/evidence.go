@@ -1,0 +1,238 @@
+package packager
+
+import (
+	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"slices"
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// predicateSignature is how a bundle says that it is a plain signature.
+const predicateSignature = "https://sigstore.dev/cosign/sign/v1"
+
+// inspectEvidence reads what hangs off one manifest.
+func (r *Report) inspectEvidence(ctx context.Context, from Source, subject named) error {
+	tag := strings.Replace(subject.desc.Digest.String(), ":", "-", 1)
+	for _, suffix := range []string{".sig", ".att"} {
+		if err := r.inspectTag(ctx, from, subject.name, tag+suffix); err != nil {
+			return err
+		}
+	}
+	referrers, err := from.Referrers(ctx, subject.desc)
+	if err != nil {
+		return err
+	}
+	for _, desc := range referrers {
+		layers, err := layersOf(ctx, from, desc)
+		if err != nil {
+			return err
+		}
+		for _, l := range layers {
+			if err := r.inspectLayer(ctx, from, subject.name, "bundle", l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// inspectTag reads the legacy form; there may be none.
+func (r *Report) inspectTag(ctx context.Context, from Source, subject, tag string) error {
+	desc, err := from.Resolve(ctx, tag)
+	if errors.Is(err, ociregistry.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	layers, err := layersOf(ctx, from, desc)
+	if err != nil {
+		return err
+	}
+	for _, l := range layers {
+		if err := r.inspectLayer(ctx, from, subject, "tag", l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func layersOf(ctx context.Context, from Content, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
+	content, err := from.FetchAll(ctx, plain(desc), artifact.ManifestLimit)
+	if err != nil {
+		return nil, err
+	}
+	m, err := artifact.DecodeManifest(desc.MediaType, content)
+	if err != nil {
+		return nil, err
+	}
+	return m.Layers, nil
+}
+
+func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form string, l ocispec.Descriptor) error {
+	switch l.MediaType {
+	case artifact.MediaTypeSimpleSigning:
+		r.Signatures = append(r.Signatures, InspectedSignature{subject, form, claimantOf(l.Annotations)})
+		return nil
+	case artifact.MediaTypeDSSE, artifact.MediaTypeBundle:
+	case artifact.MediaTypeSPDX, artifact.MediaTypeCycloneDX:
+		content, err := from.FetchAll(ctx, plain(l), sbomLimit)
+		if err != nil {
+			return err
+		}
+		d := InspectedDocument{Subject: subject, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
+		d.Components, d.Licensed = countComponents(content)
+		r.Documents = append(r.Documents, d)
+		return nil
+	default:
+		return nil
+	}
+	content, err := from.FetchAll(ctx, plain(l), sbomLimit)
+	if err != nil {
+		return err
+	}
+	claimant, env := claimantOf(l.Annotations), envelope{}
+	if l.MediaType == artifact.MediaTypeBundle {
+		claimant, env = readBundle(content)
+	} else if err := json.Unmarshal(content, &env); err != nil {
+		return nil //nolint:nilerr // what cannot be read is nobody's attestation
+	}
+	a := readStatement(env.Payload)
+	a.Subject, a.Form, a.Claimant = subject, form, claimant
+	if a.PredicateType == predicateSignature {
+		r.Signatures = append(r.Signatures, InspectedSignature{subject, form, claimant})
+		return nil
+	}
+	r.Attestations = append(r.Attestations, a)
+	return nil
+}
+
+// claimantOf reads the annotations of cosign's legacy layers.
+func claimantOf(annotations map[string]string) Claimant {
+	c := Claimant{
+		Logged:      annotations["dev.sigstore.cosign/bundle"] != "",
+		Timestamped: annotations["dev.sigstore.cosign/rfc3161timestamp"] != "",
+	}
+	if block, _ := pem.Decode([]byte(annotations["dev.sigstore.cosign/certificate"])); block != nil {
+		c.Identity, c.Issuer = identityOf(block.Bytes)
+	}
+	return c
+}
+
+// readBundle reads a sigstore bundle, version 0.3.
+func readBundle(content []byte) (Claimant, envelope) {
+	var b struct {
+		Material struct {
+			PublicKey   struct{ Hint string }
+			Certificate struct{ RawBytes []byte }
+			TlogEntries []json.RawMessage
+			Timestamps  struct {
+				RFC3161 []json.RawMessage `json:"rfc3161Timestamps"`
+			} `json:"timestampVerificationData"`
+		} `json:"verificationMaterial"`
+		Envelope envelope `json:"dsseEnvelope"`
+	}
+	if json.Unmarshal(content, &b) != nil {
+		return Claimant{}, envelope{}
+	}
+	c := Claimant{
+		Key: b.Material.PublicKey.Hint, Logged: len(b.Material.TlogEntries) > 0, Timestamped: len(b.Material.Timestamps.RFC3161) > 0,
+	}
+	if raw := b.Material.Certificate.RawBytes; len(raw) > 0 {
+		c.Identity, c.Issuer = identityOf(raw)
+	}
+	return c, b.Envelope
+}
+
+// identityOf reads name and issuer out of a Fulcio certificate.
+// https://github.com/sigstore/fulcio/blob/main/docs/oid-info.md
+func identityOf(der []byte) (identity, issuer string) {
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return "", ""
+	}
+	switch {
+	case len(cert.URIs) > 0:
+		identity = cert.URIs[0].String()
+	case len(cert.EmailAddresses) > 0:
+		identity = cert.EmailAddresses[0]
+	}
+	issuerV2 := asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}
+	i := slices.IndexFunc(cert.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(issuerV2) })
+	if i >= 0 {
+		if _, err := asn1.UnmarshalWithParams(cert.Extensions[i].Value, &issuer, "utf8"); err != nil {
+			issuer = ""
+		}
+	}
+	return identity, issuer
+}
+
+// readStatement reads an in-toto statement, and of provenance what matters.
+func readStatement(payload []byte) InspectedAttestation {
+	var st struct {
+		PredicateType string `json:"predicateType"`
+		Predicate     struct {
+			BuildDefinition struct {
+				ResolvedDependencies []struct {
+					URI    string            `json:"uri"`
+					Digest map[string]string `json:"digest"`
+				} `json:"resolvedDependencies"`
+			} `json:"buildDefinition"`
+			RunDetails struct {
+				Builder struct {
+					ID string `json:"id"`
+				} `json:"builder"`
+			} `json:"runDetails"`
+		} `json:"predicate"`
+	}
+	if json.Unmarshal(payload, &st) != nil {
+		return InspectedAttestation{}
+	}
+	a := InspectedAttestation{PredicateType: st.PredicateType}
+	if st.PredicateType == PredicateProvenance {
+		a.Builder = st.Predicate.RunDetails.Builder.ID
+		if d := st.Predicate.BuildDefinition.ResolvedDependencies; len(d) > 0 {
+			a.Source, a.Revision = d[0].URI, d[0].Digest["gitCommit"]
+		}
+	}
+	return a
+}
+
+// countComponents counts the entries of an SPDX or CycloneDX document.
+func countComponents(content []byte) (all, licensed int) {
+	var doc struct {
+		Packages []struct {
+			LicenseDeclared string `json:"licenseDeclared"`
+		} `json:"packages"`
+		Components []struct {
+			Licenses []json.RawMessage `json:"licenses"`
+		} `json:"components"`
+	}
+	if json.Unmarshal(content, &doc) != nil {
+		return 0, 0
+	}
+	for _, p := range doc.Packages {
+		if p.LicenseDeclared != "" && p.LicenseDeclared != noLicense {
+			licensed++
+		}
+	}
+	for _, c := range doc.Components {
+		if len(c.Licenses) > 0 {
+			licensed++
+		}
+	}
+	return len(doc.Packages) + len(doc.Components), licensed
+}
+
+// noLicense is how SPDX writes that a licence is not known.
+const noLicense = "NOASSERTION"

@@ -1,0 +1,212 @@
+package packager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+// Source is what [Inspect] reads: a [Repository], or a layout of [OpenLayout].
+type Source interface {
+	Content
+	Tags
+}
+
+// OpenLayout opens an OCI image layout folder, such as [Pack] makes.
+func OpenLayout(ctx context.Context, dir string) (Source, error) {
+	return ociregistry.OpenLayout(ctx, dir)
+}
+
+// Report is what is published under a reference. Nothing in it is verified:
+// who signed is what the signatures say of themselves.
+type Report struct {
+	Repository string        `json:"repository"`
+	Digest     digest.Digest `json:"digest"`
+	Version    string        `json:"version,omitempty"`
+	// Tags are the version's tag and those aliases that point to the artifact.
+	Tags []string `json:"tags"`
+	// Annotations of the index.
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// Protocol, Library and MinimumRunner are what the publisher says about the
+	// plugin's contract with its host.
+	Protocol      *int   `json:"protocol,omitempty"`
+	Library       string `json:"library,omitempty"`
+	MinimumRunner string `json:"minimumRunner,omitempty"`
+
+	Platforms    []InspectedPlatform    `json:"platforms"`
+	Signatures   []InspectedSignature   `json:"signatures"`
+	Attestations []InspectedAttestation `json:"attestations"`
+	Documents    []InspectedDocument    `json:"documents"`
+}
+
+// InspectedPlatform is one entry of the index.
+type InspectedPlatform struct {
+	Platform string        `json:"platform"`
+	Digest   digest.Digest `json:"digest"`
+	// Layer is the layer with the plugin, Size its compressed size in bytes.
+	Layer digest.Digest `json:"layer,omitempty"`
+	Size  int64         `json:"size,omitempty"`
+	// Version is the layer's annotation, by which the runner's installer names
+	// the folder; empty if the image was not made as a fleeting plugin.
+	Version string `json:"version,omitempty"`
+}
+
+// InspectedSignature is one signature.
+type InspectedSignature struct {
+	// Subject is "index" or a platform.
+	Subject string `json:"subject"`
+	// Form is "tag" or "bundle".
+	Form string `json:"form"`
+	Claimant
+}
+
+// InspectedAttestation is one signed statement.
+type InspectedAttestation struct {
+	Subject       string `json:"subject"`
+	Form          string `json:"form"`
+	PredicateType string `json:"predicateType"`
+	Claimant
+	// Builder, Source and Revision are those of SLSA provenance.
+	Builder  string `json:"builder,omitempty"`
+	Source   string `json:"source,omitempty"`
+	Revision string `json:"revision,omitempty"`
+}
+
+// InspectedDocument is a bill of materials.
+type InspectedDocument struct {
+	Subject   string        `json:"subject"`
+	MediaType string        `json:"mediaType"`
+	Digest    digest.Digest `json:"digest"`
+	Size      int64         `json:"size"`
+	// Components counts what is listed, Licensed those with a known licence.
+	Components int `json:"components"`
+	Licensed   int `json:"licensed"`
+}
+
+// Claimant is who says to have signed.
+type Claimant struct {
+	// Key is a hint for the public key, Identity and Issuer are from the
+	// certificate of a keyless signature.
+	Key      string `json:"key,omitempty"`
+	Identity string `json:"identity,omitempty"`
+	Issuer   string `json:"issuer,omitempty"`
+	// Logged and Timestamped say whether proofs of time are attached.
+	Logged      bool `json:"logged"`
+	Timestamped bool `json:"timestamped"`
+}
+
+// String names the claimant.
+func (c Claimant) String() string {
+	switch {
+	case c.Identity != "":
+		return c.Identity + " (" + c.Issuer + ")"
+	case c.Key != "":
+		return "key " + c.Key
+	}
+	return "a key"
+}
+
+// Inspect reads what a tag or digest stands for and everything that hangs off
+// it: platforms, sizes, versions, signatures, attestations, bills of materials,
+// aliases. Errors are those of the registry and [ErrNotPlugin].
+func Inspect(ctx context.Context, from Source, reference string) (*Report, error) {
+	desc, err := from.Resolve(ctx, reference)
+	if err != nil {
+		return nil, err
+	}
+	content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return nil, err
+	}
+	index, err := artifact.DecodeIndex(desc.MediaType, content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", from.Name(), ErrNotPlugin, err)
+	}
+	r := &Report{
+		Repository: from.Name(), Digest: desc.Digest, Annotations: index.Annotations, Version: index.Annotations[ocispec.AnnotationVersion],
+		Tags: []string{}, Platforms: []InspectedPlatform{}, Signatures: []InspectedSignature{},
+		Attestations: []InspectedAttestation{}, Documents: []InspectedDocument{},
+	}
+	if extra, err := artifact.DecodeMetadata(index.Annotations[artifact.AnnotationMetadata]); err == nil {
+		r.Protocol, r.Library, r.MinimumRunner = extra.Protocol, extra.Library, extra.MinimumRunner
+	}
+	subjects := []named{{"index", plain(desc)}}
+	for _, entry := range index.Manifests {
+		p, err := inspectPlatform(ctx, from, entry)
+		if err != nil {
+			return nil, err
+		}
+		if r.Version == "" {
+			r.Version = p.Version
+		}
+		r.Platforms = append(r.Platforms, p)
+		subjects = append(subjects, named{p.Platform, plain(entry)})
+	}
+	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, desc.Digest); err != nil {
+		return nil, err
+	}
+	for _, s := range subjects {
+		if err := r.inspectEvidence(ctx, from, s); err != nil {
+			return nil, fmt.Errorf("what hangs off %s (%s): %w", s.name, s.desc.Digest, err)
+		}
+	}
+	return r, nil
+}
+
+// named is a manifest and what to call it.
+type named struct {
+	name string
+	desc ocispec.Descriptor
+}
+
+func inspectPlatform(ctx context.Context, from Source, entry ocispec.Descriptor) (InspectedPlatform, error) {
+	p := InspectedPlatform{Platform: "unknown", Digest: entry.Digest}
+	if entry.Platform != nil {
+		if parsed, err := artifact.PlatformFromOCI(*entry.Platform); err == nil {
+			p.Platform = parsed.String()
+		}
+	}
+	content, err := from.FetchAll(ctx, plain(entry), artifact.ManifestLimit)
+	if err != nil {
+		return p, fmt.Errorf("platform %s: %w", p.Platform, err)
+	}
+	m, err := artifact.DecodeManifest(entry.MediaType, content)
+	if err != nil {
+		return p, fmt.Errorf("platform %s: %w", p.Platform, err)
+	}
+	if layers := artifact.PluginLayers(m); len(layers) > 0 {
+		p.Layer, p.Size, p.Version = layers[0].Descriptor.Digest, layers[0].Descriptor.Size, layers[0].Version
+	}
+	return p, nil
+}
+
+// tagsOf returns which of the tags that may stand for the version do.
+func tagsOf(ctx context.Context, from Source, reference, version string, want digest.Digest) ([]string, error) {
+	var candidates []string
+	if v, err := ParseVersion(version); err == nil {
+		candidates = append([]string{v.String()}, v.Aliases()...)
+	}
+	if !strings.Contains(reference, ":") && !slices.Contains(candidates, reference) {
+		candidates = append(candidates, reference)
+	}
+	found := []string{}
+	for _, tag := range candidates {
+		desc, err := from.Resolve(ctx, tag)
+		switch {
+		case errors.Is(err, ociregistry.ErrNotFound):
+		case err != nil:
+			return nil, err
+		case desc.Digest == want:
+			found = append(found, tag)
+		}
+	}
+	return found, nil
+}
