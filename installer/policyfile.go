@@ -1,0 +1,302 @@
+package installer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+const (
+	policyVersion = 1
+	policyLimit   = 1 << 20
+)
+
+// FileReader reads a file that a policy names, [os.ReadFile] for instance.
+// Relative names are relative to wherever the caller says.
+type FileReader func(name string) ([]byte, error)
+
+// ParsePolicy reads policy.toml. It is strict: an unknown key, a rule that
+// contradicts itself, a key that cannot be read are all errors, because each
+// would make the policy mean something else than was written. Errors match
+// [ErrInvalidPolicy] and name the line where they can.
+//
+// Unless the file says built-in-publisher = false or has a rule for the same
+// scope, the rule of [OwnPublisher] is added.
+func ParsePolicy(content []byte, read FileReader) (Policy, error) {
+	if len(content) > policyLimit {
+		return Policy{}, fmt.Errorf("%w: longer than %d bytes", ErrInvalidPolicy, policyLimit)
+	}
+	var file policyFile
+	decoder := toml.NewDecoder(bytes.NewReader(content)).DisallowUnknownFields()
+	if err := decoder.Decode(&file); err != nil {
+		return Policy{}, fmt.Errorf("%w: %w", ErrInvalidPolicy, readable(err))
+	}
+	if file.Version != policyVersion {
+		return Policy{}, fmt.Errorf("%w: version = %d; this program reads version = %d", ErrInvalidPolicy, file.Version, policyVersion)
+	}
+	var rules []Rule
+	var problems []error
+	own := file.BuiltInPublisher == nil || *file.BuiltInPublisher
+	for _, written := range file.Rules {
+		rule, err := written.rule(read)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, written.Scope, err))
+		}
+		own = own && written.Scope != ownScope
+		rules = append(rules, rule)
+	}
+	if err := errors.Join(problems...); err != nil {
+		return Policy{}, err
+	}
+	if own {
+		rule, err := OwnPublisher()
+		if err != nil {
+			return Policy{}, err
+		}
+		rules = append(rules, rule)
+	}
+	return NewPolicy(rules...)
+}
+
+// readable puts the line and the key into the text of a decoder's error.
+func readable(err error) error {
+	if strict, ok := errors.AsType[*toml.StrictMissingError](err); ok {
+		var unknown []string
+		for _, e := range strict.Errors {
+			line, _ := e.Position()
+			unknown = append(unknown, fmt.Sprintf("line %d: unknown key %q", line, strings.Join(e.Key(), ".")))
+		}
+		return errors.New(strings.Join(unknown, "; "))
+	}
+	if at, ok := errors.AsType[*toml.DecodeError](err); ok {
+		line, column := at.Position()
+		return fmt.Errorf("line %d, column %d: %w", line, column, err)
+	}
+	return err
+}
+
+const ownScope = "ghcr.io/radome-io/**"
+
+// OwnPublisher is the rule for what the makers of this package publish: signed
+// without keys by the release workflow of their repository, with provenance.
+func OwnPublisher() (Rule, error) {
+	const repository = "https://github.com/radome-io/fleeting-plugin-openstack"
+	signer, err := RequireIdentity(Identity{
+		Issuer:         "https://token.actions.githubusercontent.com",
+		SubjectPattern: `^https://github\.com/radome-io/fleeting-plugin-openstack/\.github/workflows/release\.yml@refs/tags/v[0-9][^/]*$`,
+	}, IdentityOptions{})
+	if err != nil {
+		return Rule{}, err
+	}
+	return Rule{
+		Scope: ownScope, Signers: []Signer{signer},
+		Attestations: []Attestation{{PredicateType: "provenance", SourceRepository: repository, SourceRef: "refs/tags/v*"}},
+	}, nil
+}
+
+// DefaultPolicy trusts the makers of this package, for what they publish, and
+// nobody else.
+func DefaultPolicy() (Policy, error) {
+	rule, err := OwnPublisher()
+	if err != nil {
+		return Policy{}, err
+	}
+	return NewPolicy(rule)
+}
+
+// RuleSummary describes a rule of a policy, for people and programs.
+type RuleSummary struct {
+	// Scope is what the rule is about.
+	Scope string `json:"scope"`
+	// Signers describe who may sign.
+	Signers []string `json:"signers,omitempty"`
+	// Threshold is how many must.
+	Threshold int `json:"threshold"`
+	// Attestations are the predicate types that must be there.
+	Attestations []string `json:"attestations,omitempty"`
+	// MinimumAge is empty without one.
+	MinimumAge string `json:"minimumAge,omitempty"`
+	// Unsafe says that nothing is verified in this scope.
+	Unsafe bool `json:"unsafe,omitempty"`
+}
+
+// Rules describes the policy, the most specific rule first.
+func (p Policy) Rules() []RuleSummary {
+	rules := make([]RuleSummary, 0, len(p.rules)+1)
+	for _, r := range p.rules {
+		summary := RuleSummary{Scope: r.scope, Unsafe: r.unsafe}
+		if !r.unsafe {
+			summary.Threshold = max(1, r.requirements.Threshold)
+			if r.requirements.AttestationsSuffice {
+				summary.Threshold = 0
+			}
+		}
+		for _, s := range r.requirements.Signers {
+			summary.Signers = append(summary.Signers, s.String())
+		}
+		for _, a := range r.requirements.Attestations {
+			summary.Attestations = append(summary.Attestations, strings.Join(a.Types, " or "))
+		}
+		if r.requirements.MinimumAge > 0 {
+			summary.MinimumAge = r.requirements.MinimumAge.String()
+		}
+		rules = append(rules, summary)
+	}
+	if p.unsafe {
+		rules = append(rules, RuleSummary{Scope: "**", Unsafe: true})
+	}
+	return rules
+}
+
+// RuleFor describes the rule that decides about a reference, or gives the
+// [NoRuleError].
+func (p Policy) RuleFor(ref Reference) (RuleSummary, error) {
+	rule, err := p.ruleFor(ref.Name())
+	if err != nil {
+		return RuleSummary{}, err
+	}
+	return Policy{rules: []compiledRule{rule}}.Rules()[0], nil
+}
+
+// policyFile is the form of policy.toml.
+type policyFile struct {
+	Version          int        `toml:"version"`
+	BuiltInPublisher *bool      `toml:"built-in-publisher"`
+	Rules            []fileRule `toml:"rule"`
+}
+
+type fileRule struct {
+	Scope               string            `toml:"scope"`
+	Threshold           int               `toml:"threshold"`
+	AttestationsSuffice bool              `toml:"attestations-suffice"`
+	MinimumAge          string            `toml:"minimum-age"`
+	DeniedVersions      []string          `toml:"denied-versions"`
+	DeniedDigests       []string          `toml:"denied-digests"`
+	InsecureUnsigned    bool              `toml:"insecure-unsigned"`
+	Keys                []fileKey         `toml:"key"`
+	Identities          []fileIdentity    `toml:"identity"`
+	Attestations        []fileAttestation `toml:"attestation"`
+}
+
+type fileKey struct {
+	File             string `toml:"file"`
+	PEM              string `toml:"pem"`
+	TrustedRoot      string `toml:"trusted-root"`
+	RequireLog       bool   `toml:"require-log"`
+	RequireTimestamp bool   `toml:"require-timestamp"`
+}
+
+type fileIdentity struct {
+	Issuer            string `toml:"issuer"`
+	Subject           string `toml:"subject"`
+	SubjectPattern    string `toml:"subject-pattern"`
+	SourceRepository  string `toml:"source-repository"`
+	SourceRef         string `toml:"source-ref"`
+	BuildSigner       string `toml:"build-signer"`
+	TrustedRoot       string `toml:"trusted-root"`
+	TimestampSuffices bool   `toml:"timestamp-suffices"`
+	InsecureNoSCT     bool   `toml:"insecure-no-sct"`
+}
+
+type fileAttestation struct {
+	Type             string `toml:"type"`
+	Builder          string `toml:"builder"`
+	SourceRepository string `toml:"source-repository"`
+	SourceRef        string `toml:"source-ref"`
+}
+
+func (f fileRule) rule(read FileReader) (Rule, error) {
+	rule := Rule{
+		Scope: f.Scope, Threshold: f.Threshold, AttestationsSuffice: f.AttestationsSuffice, UnsafeUnsigned: f.InsecureUnsigned,
+	}
+	var problems []error
+	note := func(err error) {
+		if err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if f.MinimumAge != "" {
+		age, err := time.ParseDuration(f.MinimumAge)
+		note(err)
+		rule.MinimumAge = age
+	}
+	for _, text := range f.DeniedVersions {
+		c, err := version.ParseConstraint(text)
+		note(err)
+		rule.DeniedVersions = append(rule.DeniedVersions, c)
+	}
+	for _, text := range f.DeniedDigests {
+		rule.DeniedDigests = append(rule.DeniedDigests, digest.Digest(text))
+	}
+	for _, key := range f.Keys {
+		signer, err := key.signer(read)
+		note(err)
+		rule.Signers = append(rule.Signers, signer)
+	}
+	for _, identity := range f.Identities {
+		signer, err := identity.signer(read)
+		note(err)
+		rule.Signers = append(rule.Signers, signer)
+	}
+	for _, a := range f.Attestations {
+		rule.Attestations = append(rule.Attestations, Attestation{
+			PredicateType: a.Type, Builder: a.Builder, SourceRepository: a.SourceRepository, SourceRef: a.SourceRef,
+		})
+	}
+	return rule, errors.Join(problems...)
+}
+
+func (f fileKey) signer(read FileReader) (Signer, error) {
+	if (f.File == "") == (f.PEM == "") {
+		return Signer{}, errors.New("a key needs either file or pem")
+	}
+	pem := []byte(f.PEM)
+	if f.File != "" {
+		content, err := read(f.File)
+		if err != nil {
+			return Signer{}, fmt.Errorf("key: %w", err)
+		}
+		pem = content
+	}
+	root, err := readRoot(f.TrustedRoot, read)
+	if err != nil {
+		return Signer{}, err
+	}
+	return RequireKey(pem, KeyOptions{Root: root, RequireLog: f.RequireLog, RequireTimestamp: f.RequireTimestamp})
+}
+
+func (f fileIdentity) signer(read FileReader) (Signer, error) {
+	root, err := readRoot(f.TrustedRoot, read)
+	if err != nil {
+		return Signer{}, err
+	}
+	return RequireIdentity(
+		Identity{
+			Issuer: f.Issuer, Subject: f.Subject, SubjectPattern: f.SubjectPattern,
+			SourceRepository: f.SourceRepository, SourceRef: f.SourceRef, BuildSigner: f.BuildSigner,
+		},
+		IdentityOptions{Root: root, TimestampSuffices: f.TimestampSuffices, UnsafeNoSCT: f.InsecureNoSCT})
+}
+
+// readRoot reads a trusted root; the empty name is the zero value and the name
+// public the built-in one.
+func readRoot(name string, read FileReader) (TrustedRoot, error) {
+	switch name {
+	case "":
+		return TrustedRoot{}, nil
+	case "public":
+		return PublicTrustedRoot()
+	}
+	content, err := read(name)
+	if err != nil {
+		return TrustedRoot{}, fmt.Errorf("trusted root: %w", err)
+	}
+	return LoadTrustedRoot(content)
+}
