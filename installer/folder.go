@@ -14,7 +14,6 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
-	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 )
 
 // ErrChanged is an installed plugin that is not what its receipt says.
@@ -175,6 +174,25 @@ func (f *Folder) List() ([]Installed, error) {
 	return list, nil
 }
 
+// At gives the installed version that a path belongs to: the folder of the
+// version, or a file in it.
+func (f *Folder) At(path string) (Installed, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return Installed{}, err
+	}
+	list, err := f.List()
+	if err != nil {
+		return Installed{}, err
+	}
+	for _, installed := range list {
+		if rel, err := filepath.Rel(installed.Dir, abs); err == nil && filepath.IsLocal(rel) {
+			return installed, nil
+		}
+	}
+	return Installed{}, failed("looking for", path, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir()))
+}
+
 // Verify reads an installed version again and compares every file with the
 // receipt: content, mode, and that there is nothing else. Differences match
 // [ErrChanged].
@@ -293,5 +311,5 @@ func (f *Folder) findForeign(plugin store.Plugin, ref Reference) (Installed, err
 	if err != nil {
 		return Installed{}, err
 	}
-	return Installed{Dir: entry.Dir, Foreign: true, Receipt: Receipt{Name: plugin.Name(), Version: version.Version(exact)}}, nil
+	return Installed{Dir: entry.Dir, Foreign: true, Receipt: Receipt{Name: plugin.Name(), Version: exact}}, nil
 }

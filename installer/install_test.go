@@ -13,44 +13,35 @@ import (
 	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
-	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
-
-func jsonOf(tb testing.TB, value any) []byte {
-	tb.Helper()
-	content, err := json.Marshal(value)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return content
-}
 
 // TestInstallSigned goes the whole way, for every place that a signature may be
 // in and on every kind of registry, and the runner finds the result.
 func TestInstallSigned(t *testing.T) {
 	t.Parallel()
 	for kind, registry := range registries(t) {
-		for name, put := range map[string]func(t *testing.T, to target, key *trusttest.Key, p published){
-			"cosign 2 tag on the index": func(t *testing.T, to target, key *trusttest.Key, p published) {
+		for name, put := range map[string]func(t *testing.T, to plugintest.Target, key *trusttest.Key, p plugintest.Published){
+			"cosign 2 tag on the index": func(t *testing.T, to plugintest.Target, key *trusttest.Key, p plugintest.Published) {
 				t.Helper()
-				sign(t, to, key, p.index)
+				plugintest.Sign(t, to, key, p.Index)
 			},
-			"cosign 2 tag on the manifest": func(t *testing.T, to target, key *trusttest.Key, p published) {
+			"cosign 2 tag on the manifest": func(t *testing.T, to plugintest.Target, key *trusttest.Key, p plugintest.Published) {
 				t.Helper()
-				for _, manifest := range p.manifests {
-					sign(t, to, key, manifest)
+				for _, manifest := range p.Manifests {
+					plugintest.Sign(t, to, key, manifest)
 				}
 			},
-			"bundle on the index": func(t *testing.T, to target, key *trusttest.Key, p published) {
+			"bundle on the index": func(t *testing.T, to plugintest.Target, key *trusttest.Key, p plugintest.Published) {
 				t.Helper()
-				refer(t, to, p.index, key.SignBundle(t, p.index.Digest))
+				plugintest.Refer(t, to, p.Index, key.SignBundle(t, p.Index.Digest))
 			},
-			"bundle on the manifest": func(t *testing.T, to target, key *trusttest.Key, p published) {
+			"bundle on the manifest": func(t *testing.T, to plugintest.Target, key *trusttest.Key, p plugintest.Published) {
 				t.Helper()
-				for _, manifest := range p.manifests {
-					refer(t, to, manifest, key.SignBundle(t, manifest.Digest))
+				for _, manifest := range p.Manifests {
+					plugintest.Refer(t, to, manifest, key.SignBundle(t, manifest.Digest))
 				}
 			},
 		} {
@@ -59,7 +50,7 @@ func TestInstallSigned(t *testing.T) {
 				repoName := "team/" + strings.ReplaceAll(name, " ", "-")
 				repo := repository(t, registry.Host, repoName)
 				key := trusttest.NewKey(t)
-				p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3", "1.2", "1", "latest")
+				p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3", "1.2", "1", "latest")
 				put(t, repo, key, p)
 				i := newInstaller(t, trusting(t, key))
 				installed, err := i.Install(t.Context(), reference(t, registry.Host+"/"+repoName+":1"), installer.InstallOptions{As: alias})
@@ -87,56 +78,65 @@ func TestRefused(t *testing.T) {
 	registry := registrytest.New(t)
 	key, other := trusttest.NewKey(t), trusttest.NewKey(t)
 	for name, test := range map[string]struct {
-		prepare func(t *testing.T, to target, p published)
+		prepare func(t *testing.T, to plugintest.Target, p plugintest.Published)
 		policy  installer.Policy
 		want    []error
 	}{
 		"zero policy": {
-			prepare: func(t *testing.T, to target, p published) { t.Helper(); sign(t, to, key, p.index) },
-			want:    []error{installer.ErrRefused, installer.ErrNoRule},
+			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
+				t.Helper()
+				plugintest.Sign(t, to, key, p.Index)
+			},
+			want: []error{installer.ErrRefused, installer.ErrNoRule},
 		},
 		"unsigned": {
-			prepare: func(*testing.T, target, published) {},
+			prepare: func(*testing.T, plugintest.Target, plugintest.Published) {},
 			policy:  trusting(t, key), want: []error{installer.ErrRefused, installer.ErrUnsigned},
 		},
 		"wrong key": {
-			prepare: func(t *testing.T, to target, p published) { t.Helper(); sign(t, to, other, p.index) },
-			policy:  trusting(t, key), want: []error{installer.ErrRefused},
+			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
+				t.Helper()
+				plugintest.Sign(t, to, other, p.Index)
+			},
+			policy: trusting(t, key), want: []error{installer.ErrRefused},
 		},
 		"signature of another artifact": {
-			prepare: func(t *testing.T, to target, p published) {
+			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
 				t.Helper()
-				another := publish(t, to, build{version: "9.9.9"})
-				signLegacy(t, to, evidence.SignatureTag(p.index.Digest), key.Sign(t, another.index.Digest))
+				another := plugintest.Publish(t, to, plugintest.Plugin{Version: "9.9.9"})
+				plugintest.PutLegacy(t, to, plugintest.SignatureTag(p.Index.Digest), key.Sign(t, another.Index.Digest))
 			},
 			policy: trusting(t, key), want: []error{installer.ErrRefused},
 		},
 		"bundle of another artifact": {
-			prepare: func(t *testing.T, to target, p published) {
+			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
 				t.Helper()
-				another := publish(t, to, build{version: "9.9.9"})
-				refer(t, to, p.index, key.SignBundle(t, another.index.Digest))
+				another := plugintest.Publish(t, to, plugintest.Plugin{Version: "9.9.9"})
+				plugintest.Refer(t, to, p.Index, key.SignBundle(t, another.Index.Digest))
 			},
 			policy: trusting(t, key), want: []error{installer.ErrRefused},
 		},
 		"only another platform signed": {
-			prepare: func(t *testing.T, to target, p published) { t.Helper(); sign(t, to, key, p.manifests["linux/s390x"]) },
-			policy:  trusting(t, key), want: []error{installer.ErrRefused, installer.ErrUnsigned},
+			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
+				t.Helper()
+				plugintest.Sign(t, to, key, p.Manifests["linux/s390x"])
+			},
+			policy: trusting(t, key), want: []error{installer.ErrRefused, installer.ErrUnsigned},
 		},
 		"attestation in place of a signature": {
-			prepare: func(t *testing.T, to target, p published) {
+			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
 				t.Helper()
-				refer(t, to, p.index, key.AttestBundle(t, p.index.Digest, trusttest.PredicateSLSA, `{}`))
-				signLegacy(t, to, evidence.AttestationTag(p.index.Digest), key.Attest(t, p.index.Digest, trusttest.PredicateSLSA, `{}`))
+				plugintest.Refer(t, to, p.Index, key.AttestBundle(t, p.Index.Digest, trusttest.PredicateSLSA, `{}`))
+				plugintest.PutLegacy(t, to, plugintest.AttestationTag(p.Index.Digest), key.Attest(t, p.Index.Digest, trusttest.PredicateSLSA, `{}`))
 			},
 			policy: trusting(t, key), want: []error{installer.ErrRefused},
 		},
 		"one key counts once": {
-			prepare: func(t *testing.T, to target, p published) {
+			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
 				t.Helper()
-				sign(t, to, key, p.index)
-				sign(t, to, key, p.manifests[newInstaller(t, installer.Policy{}).Platform()])
-				refer(t, to, p.index, key.SignBundle(t, p.index.Digest))
+				plugintest.Sign(t, to, key, p.Index)
+				plugintest.Sign(t, to, key, p.Manifests[newInstaller(t, installer.Policy{}).Platform()])
+				plugintest.Refer(t, to, p.Index, key.SignBundle(t, p.Index.Digest))
 			},
 			policy: policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, key), signerOf(t, other)}, Threshold: 2}),
 			want:   []error{installer.ErrRefused},
@@ -146,7 +146,7 @@ func TestRefused(t *testing.T) {
 			t.Parallel()
 			repoName := "team/" + strings.ReplaceAll(name, " ", "-")
 			repo := repository(t, registry.Host, repoName)
-			p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
+			p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
 			test.prepare(t, repo, p)
 			i := newInstaller(t, test.policy)
 			_, err := i.Install(t.Context(), reference(t, registry.Host+"/"+repoName+":1.2.3"), installer.InstallOptions{As: alias})
@@ -166,9 +166,9 @@ func TestThreshold(t *testing.T) {
 	registry := registrytest.New(t)
 	repo := repository(t, registry.Host, "team/plugin")
 	a, b := trusttest.NewKey(t), trusttest.NewKey(t)
-	p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
-	sign(t, repo, a, p.index)
-	refer(t, repo, p.index, b.SignBundle(t, p.index.Digest))
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
+	plugintest.Sign(t, repo, a, p.Index)
+	plugintest.Refer(t, repo, p.Index, b.SignBundle(t, p.Index.Digest))
 	i := newInstaller(t, policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, a), signerOf(t, b)}, Threshold: 2}))
 	installed, err := i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1.2.3"), installer.InstallOptions{As: alias})
 	if err != nil {
@@ -183,7 +183,7 @@ func TestThreshold(t *testing.T) {
 // INTEROP C1: the runner's installer never checks the digest of the layer.
 func TestAltered(t *testing.T) {
 	t.Parallel()
-	evil := gzipOf(t, tarOf(t, []tarEntry{{name: "plugin/plugin", body: "EVIL"}}))
+	evil := plugintest.Gzip(t, plugintest.Tar(t, []plugintest.Entry{{Name: "plugin/plugin", Body: "EVIL"}}))
 	for name, alter := range map[string]func([]byte) []byte{
 		"one flipped byte": func(b []byte) []byte {
 			b = bytes.Clone(b)
@@ -195,17 +195,17 @@ func TestAltered(t *testing.T) {
 		"truncated":                           func(b []byte) []byte { return b[:len(b)-1] },
 		"empty":                               func([]byte) []byte { return nil },
 		"data behind its end":                 func(b []byte) []byte { return append(bytes.Clone(b), "evil"...) },
-		"the same content, compressed again":  func(b []byte) []byte { return append(bytes.Clone(b), gzipOf(t, nil)...) },
+		"the same content, compressed again":  func(b []byte) []byte { return append(bytes.Clone(b), plugintest.Gzip(t, nil)...) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			registry := registrytest.New(t)
 			repo := repository(t, registry.Host, "team/plugin")
 			key := trusttest.NewKey(t)
-			p := publish(t, repo, build{version: "1.2.3", body: strings.Repeat("ELF of some length ", 100)}, "1.2.3")
-			sign(t, repo, key, p.index)
+			p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: strings.Repeat("ELF of some length ", 100)}, "1.2.3")
+			plugintest.Sign(t, repo, key, p.Index)
 			i := newInstaller(t, trusting(t, key))
-			registry.RewriteBlob(t, p.layers[i.Platform()].Digest, alter)
+			registry.RewriteBlob(t, p.Layers[i.Platform()].Digest, alter)
 			_, err := i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1.2.3"), installer.InstallOptions{As: alias})
 			if err == nil {
 				t.Fatal("installed")
@@ -225,9 +225,9 @@ func TestChangedAnnotation(t *testing.T) {
 	registry := registrytest.New(t)
 	repo := repository(t, registry.Host, "team/plugin")
 	key := trusttest.NewKey(t)
-	p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
-	sign(t, repo, key, p.index)
-	content, err := repo.FetchAll(t.Context(), p.index, 1<<20)
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
+	plugintest.Sign(t, repo, key, p.Index)
+	content, err := repo.FetchAll(t.Context(), p.Index, 1<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestChangedAnnotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	index["annotations"] = map[string]string{"org.opencontainers.image.title": "changed"}
-	pushJSON(t, repo, p.index.MediaType, index, "1.2.3")
+	plugintest.PushJSON(t, repo, p.Index.MediaType, index, "1.2.3")
 	i := newInstaller(t, trusting(t, key))
 	_, err = i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1.2.3"), installer.InstallOptions{As: alias})
 	if !errors.Is(err, installer.ErrUnsigned) {
@@ -252,10 +252,10 @@ func TestReceipt(t *testing.T) {
 	registry := registrytest.New(t)
 	repo := repository(t, registry.Host, "team/plugin")
 	key := trusttest.NewKey(t)
-	p := publish(t, repo, build{version: "1.2.3", body: "ELF", entries: func(_ string, in []tarEntry) []tarEntry {
-		return append(in, tarEntry{name: "plugin/lib/data", body: "data"})
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF", Entries: func(_ string, in []plugintest.Entry) []plugintest.Entry {
+		return append(in, plugintest.Entry{Name: "plugin/lib/data", Body: "data"})
 	}}, "1.2.3")
-	sign(t, repo, key, p.index)
+	plugintest.Sign(t, repo, key, p.Index)
 	i := newInstaller(t, trusting(t, key))
 	ref := reference(t, registry.Host+"/team/plugin:1.2.3")
 	install := func() installer.Installed {
@@ -269,8 +269,8 @@ func TestReceipt(t *testing.T) {
 	r := installed.Receipt
 	got := []string{r.Name, r.Reference.String(), r.Version.String(), r.Tag, r.Platform, r.Index.String(), r.Manifest.String(), r.Layer.String()}
 	want := []string{
-		alias, ref.String(), "1.2.3", "1.2.3", i.Platform(), p.index.Digest.String(),
-		p.manifests[i.Platform()].Digest.String(), p.layers[i.Platform()].Digest.String(),
+		alias, ref.String(), "1.2.3", "1.2.3", i.Platform(), p.Index.Digest.String(),
+		p.Manifests[i.Platform()].Digest.String(), p.Layers[i.Platform()].Digest.String(),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("receipt (-want +got):\n%s", diff)
@@ -304,8 +304,8 @@ func TestInstallTwice(t *testing.T) {
 	registry := registrytest.New(t)
 	repo := repository(t, registry.Host, "team/plugin")
 	key := trusttest.NewKey(t)
-	p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
-	sign(t, repo, key, p.index)
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
+	plugintest.Sign(t, repo, key, p.Index)
 	i := newInstaller(t, trusting(t, key))
 	ref := reference(t, registry.Host+"/team/plugin:1")
 	opts := installer.InstallOptions{As: alias}
@@ -319,7 +319,7 @@ func TestInstallTwice(t *testing.T) {
 		t.Fatalf("%+v, %v", second, err)
 	}
 	for _, request := range registry.Gate.Requests() {
-		if strings.Contains(request.Path, p.layers[i.Platform()].Digest.String()) {
+		if strings.Contains(request.Path, p.Layers[i.Platform()].Digest.String()) {
 			t.Errorf("the layer was asked for again: %v", request)
 		}
 	}

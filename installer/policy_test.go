@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
@@ -134,12 +135,12 @@ func TestConditions(t *testing.T) {
 	registry := registrytest.New(t)
 	key := trusttest.NewKey(t)
 	repo := repository(t, registry.Host, "team/plugin")
-	p := publish(t, repo, build{version: "1.2.3", body: "ELF"}, "1.2.3")
-	sign(t, repo, key, p.index)
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
+	plugintest.Sign(t, repo, key, p.Index)
 	const provenance = `{"buildDefinition":{"externalParameters":{"workflow":{"repository":"https://github.com/o/r","ref":"refs/tags/v1.2.3"}}},` +
 		`"runDetails":{"builder":{"id":"https://github.com/o/r/b.yml"}}}`
-	refer(t, repo, p.index, key.AttestBundle(t, p.index.Digest, trusttest.PredicateSLSA, provenance))
-	refer(t, repo, p.index, trusttest.NewKey(t).AttestBundle(t, p.index.Digest, trusttest.PredicateSPDX, `{}`))
+	plugintest.Refer(t, repo, p.Index, key.AttestBundle(t, p.Index.Digest, trusttest.PredicateSLSA, provenance))
+	plugintest.Refer(t, repo, p.Index, trusttest.NewKey(t).AttestBundle(t, p.Index.Digest, trusttest.PredicateSPDX, `{}`))
 	now := time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)
 	for name, test := range map[string]struct {
 		change  func(*installer.Rule)
@@ -170,9 +171,9 @@ func TestConditions(t *testing.T) {
 		}, true},
 		"denied version":  {func(r *installer.Rule) { r.DeniedVersions = constraints(t, "<=1.2") }, true},
 		"another version": {func(r *installer.Rule) { r.DeniedVersions = constraints(t, "<1.2") }, false},
-		"denied index":    {func(r *installer.Rule) { r.DeniedDigests = append(r.DeniedDigests, p.index.Digest) }, true},
+		"denied index":    {func(r *installer.Rule) { r.DeniedDigests = append(r.DeniedDigests, p.Index.Digest) }, true},
 		"denied layer": {func(r *installer.Rule) {
-			for _, layer := range p.layers {
+			for _, layer := range p.Layers {
 				r.DeniedDigests = append(r.DeniedDigests, layer.Digest)
 			}
 		}, true},

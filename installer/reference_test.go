@@ -17,13 +17,13 @@ const (
 	longDigest = "sha512:cf83e1357eefb8bdf1542850d66d8007d620e4050b5715dc83f4a921d36ce9ce47d0d13c5d85f2b0ff8318d2877eec2f63b931bd47417a81a538327af927da3e"
 )
 
-func constraints(t testing.TB, texts ...string) []version.Constraint {
-	t.Helper()
+func constraints(tb testing.TB, texts ...string) []version.Constraint {
+	tb.Helper()
 	var out []version.Constraint
 	for _, text := range texts {
 		c, err := version.ParseConstraint(text)
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		out = append(out, c)
 	}
@@ -108,6 +108,7 @@ func FuzzReference(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
+ t.Helper()
 		ref, err := installer.ParseReference(text)
 		if err != nil {
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -132,7 +133,7 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 	refusal := c.try(ctx)
 	var failures []error
 	for _, subject := range c.resolution.chain.Subjects() {
-		if refusal == nil || ctx.Err() != nil {
+		if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(failures, evidence.Hopeless) {
 			break
 		}
 		err := evidence.Discover(ctx, c.resolution.source, subject, func(found []trust.Evidence) bool {

@@ -65,6 +65,11 @@ func Discover(ctx context.Context, src Source, subject ocispec.Descriptor, take 
 	return errors.Join(s.failures...)
 }
 
+// Hopeless says that after this error there is no point in further requests.
+func Hopeless(err error) bool {
+	return errors.Is(err, ociregistry.ErrUnavailable) || errors.Is(err, ociregistry.ErrRateLimited)
+}
+
 type search struct {
 	src      Source
 	take     func([]trust.Evidence) bool
@@ -73,7 +78,10 @@ type search struct {
 	done     bool
 }
 
+// fail notes what could not be fetched. After the retries that a registry which
+// is down has had already, the other places are not tried.
 func (s *search) fail(what string, err error) {
+	s.done = s.done || Hopeless(err)
 	s.failures = append(s.failures, fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err))
 }
 

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// newInstallCmd resolves, verifies and installs.
+func newInstallCmd(app *cli.App) *cobra.Command {
+	var config string
+	var opts installer.InstallOptions
+	cmd := &cobra.Command{
+		Use:   "install [REF...]",
+		Short: "Resolve, verify and install plugins",
+		Long: `Resolve references, verify what they stand for against the policy, and install
+it where the runner looks for plugins. What is installed already is not
+downloaded again. Without REF, every plugin that the runner's configuration
+names is installed.`,
+		Example: `  fleeting-plugin install registry.example.com/team/plugin:1.2
+  fleeting-plugin install --key cosign.pub registry.example.com/team/plugin:1
+  fleeting-plugin install --config /etc/gitlab-runner/config.toml
+  fleeting-plugin install --as registry.example.com/team/plugin registry.example.com:5050/team/plugin:1`,
+	}
+	cmd.Args = cobra.ArbitraryArgs
+	flags := newInstallFlags(app, cmd)
+	cmd.Flags().StringVar(&opts.As, "as", "", "install under this name, for registries that the runner cannot name")
+	cmd.Flags().BoolVar(&opts.Reinstall, "reinstall", false, "replace what is installed, even if it is the same")
+	cmd.Flags().StringVar(&config, "config", "", "install every plugin that this runner configuration names")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if opts.As != "" && len(args) != 1 {
+			return cli.Usagef("--as is for one REF")
+		}
+		refs, err := wanted(app, args, config)
+		if err != nil {
+			return err
+		}
+		return runInstall(cmd, app, flags, refs, opts)
+	}
+	return cmd
+}
+
+func runInstall(cmd *cobra.Command, app *cli.App, flags *installFlags, refs []installer.Reference, opts installer.InstallOptions) error {
+	progress := &progressBars{app: app}
+	defer progress.close()
+	i, err := flags.installer(installer.WithEvents(progress.event))
+	if err != nil {
+		return err
+	}
+	installed := []installer.Installed{}
+	err = each(cmd.Context(), refs, func(ref installer.Reference) error {
+		one, err := i.Install(cmd.Context(), ref, opts)
+		progress.close()
+		if err == nil {
+			installed = append(installed, one)
+		}
+		return err
+	})
+	if err != nil && len(installed) == 0 {
+		return err
+	}
+	return errors.Join(app.Print(installed, func(w io.Writer) error { return writeInstalled(w, installed) }), err)
+}
+
+func writeInstalled(w io.Writer, installed []installer.Installed) error {
+	for _, one := range installed {
+		verb := "already installed"
+		if one.Changed {
+			verb = "installed"
+		}
+		fmt.Fprintf(w, "%s %s %s for %s\n  %s\n  %s\n", verb, one.Receipt.Name, one.Receipt.Version, one.Receipt.Platform,
+			one.Path, signedBy(one.Receipt.Verification))
+	}
+	return nil
+}
+
+// signedBy says in a line why something was allowed.
+func signedBy(v installer.Verification) string {
+	if v.Unsafe {
+		return "NOT VERIFIED, by demand"
+	}
+	return "signed by " + strings.Join(v.Signers(), ", ")
+}
+
+// wanted gives the references of a command line, else those of the runner's
+// configuration.
+func wanted(app *cli.App, args []string, config string) ([]installer.Reference, error) {
+	if len(args) > 0 {
+		if config != "" {
+			return nil, cli.Usagef("either REF or --config")
+		}
+		return parseReferences(args)
+	}
+	plugins, err := readConfig(app, config)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range plugins {
+		if p.Local {
+			app.Statusf("runner %q uses %s of this machine; nothing to install", p.Runner, p.Text)
+		}
+	}
+	refs := installer.References(plugins)
+	if len(refs) == 0 {
+		return nil, cli.Hint(cli.WithCode(errors.New("the configuration names no plugin to install"), cli.NotFound),
+			"set plugin in [runners.autoscaler], or name a REF")
+	}
+	return refs, nil
+}
+
+// readConfig reads the runner's configuration, from where the runner has it.
+func readConfig(app *cli.App, config string) ([]installer.ConfigPlugin, error) {
+	for _, name := range []string{app.Env("CONFIG_FILE"), "/etc/gitlab-runner/config.toml"} {
+		if config == "" {
+			config = name
+		}
+	}
+	content, err := os.ReadFile(config)
+	if err != nil {
+		return nil, cli.Hint(cli.WithCode(err, cli.Usage), "name a REF, or the runner's configuration with --config")
+	}
+	plugins, err := installer.ParseRunnerConfig(content)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", config, err)
+	}
+	return plugins, nil
+}
+
+// progressBars turns the installer's events into one bar at a time.
+type progressBars struct {
+	app  *cli.App
+	bar  *cli.Progress
+	done int64
+}
+
+func (p *progressBars) event(e installer.Event) {
+	switch e.Step {
+	case installer.StepDownloading:
+		if p.bar == nil || e.Done < p.done {
+			p.close()
+			p.bar = p.app.Progress(e.Reference.Name()+" "+e.Version, e.Total)
+		}
+		p.bar.Add(e.Done - p.done)
+		p.done = e.Done
+	case installer.StepResolved, installer.StepVerified, installer.StepInstalled:
+		p.app.Logger().Debug("installing", "step", string(e.Step), "reference", e.Reference.String(), "version", e.Version)
+	}
+}
+
+func (p *progressBars) close() {
+	if p.bar != nil {
+		_ = p.bar.Close()
+	}
+	p.bar, p.done = nil, 0
+}

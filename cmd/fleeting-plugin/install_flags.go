@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// folderFlags say where plugins are installed.
+type folderFlags struct {
+	app       *cli.App
+	dir, root string
+}
+
+func newFolderFlags(app *cli.App, cmd *cobra.Command) *folderFlags {
+	f := &folderFlags{app: app}
+	cmd.Flags().StringVar(&f.dir, "dir", "", "folder with the plugins (default $FLEETING_PLUGIN_PATH, else where the runner looks)")
+	cmd.Flags().StringVar(&f.root, "root", "", "take the folder beneath this one, to prepare an image")
+	mapInstallerErrors(app)
+	return f
+}
+
+func (f *folderFlags) path() (string, error) {
+	dir := f.dir
+	if dir == "" {
+		var err error
+		if dir, err = installer.DefaultFolder(f.app.LookupEnv); err != nil {
+			return "", cli.Hint(cli.WithCode(err, cli.Usage), "name the folder: --dir /etc/gitlab-runner/plugins")
+		}
+	}
+	return filepath.Join(f.root, dir), nil
+}
+
+func (f *folderFlags) folder() (*installer.Folder, error) {
+	dir, err := f.path()
+	if err != nil {
+		return nil, err
+	}
+	return installer.OpenFolder(dir)
+}
+
+// policyFlags say what is trusted.
+type policyFlags struct {
+	app                           *cli.App
+	file                          string
+	keys                          []string
+	identity, issuer, trustedRoot string
+	insecure                      bool
+}
+
+func newPolicyFlags(app *cli.App, cmd *cobra.Command) *policyFlags {
+	p := &policyFlags{app: app}
+	flags := cmd.Flags()
+	flags.StringVar(&p.file, "policy", "", "policy file (default $FLEETING_PLUGIN_POLICY, else fleeting/policy.toml where configuration is)")
+	flags.StringArrayVar(&p.keys, "key", nil, "in place of a policy: `file` with a public key that must have signed (repeatable, one suffices)")
+	flags.StringVar(&p.identity, "certificate-identity", "", "in place of a policy: identity that must have signed without a key; ^…$ is a pattern")
+	flags.StringVar(&p.issuer, "certificate-oidc-issuer", "", "issuer of --certificate-identity")
+	flags.StringVar(&p.trustedRoot, "trusted-root", "", "file with the trusted root for --certificate-identity (default: the public sigstore instance)")
+	flags.BoolVar(&p.insecure, "insecure-no-verification", false, "verify no signatures: whoever controls the registry controls what is installed")
+	return p
+}
+
+// policy reads what the flags name. The policy file is looked for only when no
+// flag says something else.
+func (p *policyFlags) policy() (installer.Policy, error) {
+	given := 0
+	for _, is := range []bool{p.file != "", len(p.keys) > 0, p.identity != "" || p.issuer != "", p.insecure} {
+		if is {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		return installer.Policy{}, cli.Usagef("--policy, --key, --certificate-identity and --insecure-no-verification exclude each other")
+	case p.insecure:
+		p.app.Logger().Warn("signatures are not verified")
+		return installer.UnsafeNoVerification(), nil
+	case len(p.keys) > 0:
+		return p.fromKeys()
+	case p.identity != "" || p.issuer != "":
+		return p.fromIdentity()
+	}
+	return p.fromFile()
+}
+
+func (p *policyFlags) fromKeys() (installer.Policy, error) {
+	rule := installer.Rule{Scope: "**"}
+	for _, name := range p.keys {
+		pem, err := os.ReadFile(name)
+		if err != nil {
+			return installer.Policy{}, cli.WithCode(err, cli.Usage)
+		}
+		signer, err := installer.RequireKey(pem, installer.KeyOptions{})
+		if err != nil {
+			return installer.Policy{}, cli.WithCode(fmt.Errorf("%s: %w", name, err), cli.Usage)
+		}
+		rule.Signers = append(rule.Signers, signer)
+	}
+	return installer.NewPolicy(rule)
+}
+
+func (p *policyFlags) fromIdentity() (installer.Policy, error) {
+	identity := installer.Identity{Issuer: p.issuer, Subject: p.identity}
+	if len(p.identity) > 0 && p.identity[0] == '^' {
+		identity.Subject, identity.SubjectPattern = "", p.identity
+	}
+	var opts installer.IdentityOptions
+	if p.trustedRoot != "" {
+		content, err := os.ReadFile(p.trustedRoot)
+		if err != nil {
+			return installer.Policy{}, cli.WithCode(err, cli.Usage)
+		}
+		if opts.Root, err = installer.LoadTrustedRoot(content); err != nil {
+			return installer.Policy{}, cli.WithCode(fmt.Errorf("%s: %w", p.trustedRoot, err), cli.Usage)
+		}
+	}
+	signer, err := installer.RequireIdentity(identity, opts)
+	if err != nil {
+		return installer.Policy{}, cli.WithCode(err, cli.Usage)
+	}
+	return installer.NewPolicy(installer.Rule{Scope: "**", Signers: []installer.Signer{signer}})
+}
+
+func (p *policyFlags) fromFile() (installer.Policy, error) {
+	name, explicit := p.path()
+	if name == "" {
+		return installer.DefaultPolicy()
+	}
+	content, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && !explicit {
+		return installer.DefaultPolicy()
+	}
+	if err != nil {
+		return installer.Policy{}, cli.WithCode(err, cli.Usage)
+	}
+	policy, err := installer.ParsePolicy(content, readBeside(name))
+	if err != nil {
+		return installer.Policy{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return policy, nil
+}
+
+// path is the policy file, and whether somebody named it.
+func (p *policyFlags) path() (name string, explicit bool) {
+	if p.file != "" {
+		return p.file, true
+	}
+	if name := p.app.Env("FLEETING_PLUGIN_POLICY"); name != "" {
+		return name, true
+	}
+	for _, base := range []string{p.app.Env("XDG_CONFIG_HOME"), p.app.Env("APPDATA")} {
+		if base != "" {
+			return filepath.Join(base, "fleeting", "policy.toml"), false
+		}
+	}
+	if home := p.app.Env("HOME"); home != "" {
+		return filepath.Join(home, ".config", "fleeting", "policy.toml"), false
+	}
+	return "", false
+}
+
+// readBeside reads files relative to the folder of another file.
+func readBeside(file string) installer.FileReader {
+	return func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(file), name)
+		}
+		return os.ReadFile(name)
+	}
+}
+
+// installFlags are all flags of a command that resolves or installs.
+type installFlags struct {
+	*folderFlags
+	*policyFlags
+	registry *cli.RegistryFlags
+	platform string
+	app      *cli.App
+}
+
+func newInstallFlags(app *cli.App, cmd *cobra.Command) *installFlags {
+	f := &installFlags{folderFlags: newFolderFlags(app, cmd), policyFlags: newPolicyFlags(app, cmd), app: app}
+	f.registry = app.RegistryFlags(cmd.Flags())
+	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this platform, such as linux/arm64 (default: this machine's)")
+	return f
+}
+
+// source opens registries with the credentials of the flags.
+func (f *installFlags) source() (installer.Opener, error) {
+	client, err := f.registry.Client()
+	if err != nil {
+		return nil, err
+	}
+	return installer.FromRegistries(client), nil
+}
+
+// installer makes the installer that the flags describe.
+func (f *installFlags) installer(extra ...installer.Option) (*installer.Installer, error) {
+	policy, err := f.policy()
+	if err != nil {
+		return nil, err
+	}
+	return f.withPolicy(policy, extra...)
+}
+
+func (f *installFlags) withPolicy(policy installer.Policy, extra ...installer.Option) (*installer.Installer, error) {
+	dir, err := f.folderFlags.path()
+	if err != nil {
+		return nil, err
+	}
+	source, err := f.source()
+	if err != nil {
+		return nil, err
+	}
+	opts := []installer.Option{
+		installer.WithFolder(dir), installer.WithSource(source), installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()),
+	}
+	if f.platform != "" {
+		opts = append(opts, installer.WithPlatform(f.platform))
+	}
+	i, err := installer.New(policy, append(opts, extra...)...)
+	return i, cli.WithCode(err, cli.Usage)
+}
+
+// parseReferences reads references from a command line.
+func parseReferences(args []string) ([]installer.Reference, error) {
+	var refs []installer.Reference
+	for _, arg := range args {
+		ref, err := installer.ParseReference(arg)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, ref)
+	}
+	return refs, nil
+}
+
+// each does something for every reference, also after one has failed. One
+// failure keeps its exit code; of several the first decides.
+func each(ctx context.Context, refs []installer.Reference, do func(installer.Reference) error) error {
+	var problems []error
+	for _, ref := range refs {
+		if ctx.Err() != nil {
+			problems = append(problems, ctx.Err())
+			break
+		}
+		if err := do(ref); err != nil {
+			problems = append(problems, explained(err))
+		}
+	}
+	if len(problems) == 1 {
+		return problems[0]
+	}
+	return errors.Join(problems...)
+}
+
+// explained adds what to put into the policy to a refusal for lack of a rule.
+func explained(err error) error {
+	if missing, ok := errors.AsType[*installer.NoRuleError](err); ok {
+		return cli.Hintf(err, "if you trust its publisher, add to policy.toml:\n\n%s", missing.Suggestion())
+	}
+	return err
+}
+
+// mapInstallerErrors says which exit codes and hints go with the installer's
+// errors; the narrow ones come first.
+func mapInstallerErrors(app *cli.App) {
+	for _, m := range []struct {
+		target error
+		code   cli.Code
+		hint   string
+	}{
+		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
+		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; fleeting-plugin inspect REF shows what there is"},
+		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
+		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
+		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrRefused, cli.Refused, "fleeting-plugin verify REF says what is there; the policy says what is wanted"},
+		{installer.ErrEvidence, cli.Network, "try again: without its signatures the plugin is not installed"},
+		{installer.ErrNoVersion, cli.NotFound, "choose one of the published versions"},
+		{installer.ErrNoPlatform, cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
+		{installer.ErrNotInstalled, cli.NotFound, "fleeting-plugin list shows what is installed; fleeting-plugin install REF installs"},
+		{installer.ErrNotPlugin, cli.Failed, "check the reference: fleeting-plugin inspect REF"},
+		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
+		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
+		{installer.ErrInvalidPolicy, cli.Usage, "fleeting-plugin policy check FILE"},
+		{installer.ErrInvalidConfig, cli.Usage, "name the runner's configuration: --config FILE"},
+	} {
+		app.MapError(m.target, m.code, m.hint)
+	}
+}

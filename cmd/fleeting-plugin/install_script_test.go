@@ -1,0 +1,147 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+)
+
+// site is what a script of the installing commands has: a registry of its own,
+// the publisher's key and a stranger's.
+type site struct {
+	tb        testing.TB
+	registry  *registrytest.Registry
+	keys      map[string]*trusttest.Key
+	published map[string]plugintest.Published
+}
+
+type siteKey struct{}
+
+func TestInstallScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script/install",
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			tb, ok := env.T().(testing.TB)
+			if !ok {
+				return errors.New("no testing.TB")
+			}
+			s := &site{
+				tb:        tb,
+				registry:  registrytest.New(tb),
+				keys:      map[string]*trusttest.Key{"publisher": trusttest.NewKey(tb), "stranger": trusttest.NewKey(tb)},
+				published: map[string]plugintest.Published{},
+			}
+			env.Values[siteKey{}] = s
+			env.Setenv("REGISTRY", s.registry.Host)
+			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
+			env.Setenv("FLEETING_PLUGIN_PATH", filepath.Join(env.WorkDir, "plugins"))
+			env.Setenv("PLATFORM", artifact.HostPlatform().String())
+			for name, key := range s.keys {
+				if err := os.WriteFile(filepath.Join(env.WorkDir, name+".pub"), key.PublicPEM(tb), 0o644); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"exits":    exits,
+			"publish":  publish,
+			"break":    breakRegistry,
+			"mend":     func(ts *testscript.TestScript, _ bool, _ []string) { siteOf(ts).registry.Gate.Mend() },
+			"flip":     flip,
+			"requests": requests,
+		},
+	})
+}
+
+func siteOf(ts *testscript.TestScript) *site {
+	s, ok := ts.Value(siteKey{}).(*site)
+	if !ok {
+		ts.Fatalf("the script has no registry")
+	}
+	return s
+}
+
+// publish makes a plugin: publish NAME VERSION [KEY] [TAG...]. It is signed by
+// the key of that name, unless KEY is - or missing, and tagged with its version
+// and the tags.
+func publish(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: publish NAME VERSION [KEY] [TAG...]")
+	}
+	s := siteOf(ts)
+	tb := s.tb
+	repo := repositoryOf(ts, args[0])
+	tags := []string{args[1]}
+	if len(args) > 3 {
+		tags = append(tags, args[3:]...)
+	}
+	p := plugintest.Publish(tb, repo, plugintest.Plugin{Version: args[1], Body: "plugin " + args[0] + " " + args[1] + strings.Repeat(" x", 200)}, tags...)
+	s.published[args[0]+":"+args[1]] = p
+	ts.Setenv("DIGEST", p.Index.Digest.String())
+	if len(args) > 2 && args[2] != "-" {
+		key, ok := s.keys[args[2]]
+		if !ok {
+			ts.Fatalf("no key %q", args[2])
+		}
+		plugintest.Sign(tb, repo, key, p.Index)
+	}
+}
+
+func repositoryOf(ts *testscript.TestScript, name string) *ociregistry.Repository {
+	client, err := ociregistry.NewClient()
+	ts.Check(err)
+	repo, err := client.Repository(siteOf(ts).registry.Host + "/" + name)
+	ts.Check(err)
+	return repo
+}
+
+// breakRegistry makes requests fail: break STATUS PATTERN.
+func breakRegistry(ts *testscript.TestScript, neg bool, args []string) {
+	status := map[string]int{"401": 401, "403": 403, "404": 404, "429": 429, "500": 500, "503": 503}
+	if neg || len(args) != 2 || status[args[0]] == 0 {
+		ts.Fatalf("usage: break STATUS PATTERN")
+	}
+	siteOf(ts).registry.Gate.Break(siteOf(ts).tb, registrytest.Fault{Path: args[1], Status: status[args[0]]})
+}
+
+// flip changes one byte of this platform's layer in the registry's storage:
+// flip NAME:VERSION.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: flip NAME:VERSION")
+	}
+	s := siteOf(ts)
+	layer := s.published[args[0]].Layers[artifact.HostPlatform().String()].Digest
+	s.registry.RewriteBlob(siteOf(ts).tb, layer, func(b []byte) []byte {
+		b[len(b)/2] ^= 1
+		return b
+	})
+}
+
+// requests checks how many requests the registry has seen since the last time:
+// requests none.
+func requests(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: requests none|forget")
+	}
+	gate := siteOf(ts).registry.Gate
+	if seen := gate.Requests(); args[0] == "none" && len(seen) > 0 {
+		ts.Fatalf("the registry was asked: %v", seen)
+	}
+	gate.Forget()
+}

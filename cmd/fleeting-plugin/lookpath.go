@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// newLookpathCmd prints the path of an installed plugin.
+func newLookpathCmd(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lookpath REF",
+		Short: "Print the path of the installed plugin that a reference stands for",
+		Long: `Print the path of the executable that a reference stands for among what is
+installed: the greatest version that satisfies it. Versions that something else
+put there are passed over. No network is used.`,
+		Example: `  fleeting-plugin lookpath registry.example.com/team/plugin:1`,
+		Args:    cobra.ExactArgs(1),
+	}
+	flags := newFolderFlags(app, cmd)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		ref, err := installer.ParseReference(args[0])
+		if err != nil {
+			return err
+		}
+		folder, err := flags.folder()
+		if err != nil {
+			return err
+		}
+		found, err := folder.Find(ref)
+		if err != nil {
+			return err
+		}
+		return app.Print(found, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, found.Path)
+			return err
+		})
+	}
+	return cmd
+}

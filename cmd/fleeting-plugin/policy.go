@@ -1,0 +1,202 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// newPolicyCmd groups the commands about the policy.
+func newPolicyCmd(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "policy",
+		Short: "Write and check the policy: whose plugins may be installed",
+	}
+	cmd.AddCommand(newPolicyInitCmd(app), newPolicyCheckCmd(app))
+	return cmd
+}
+
+// newPolicyInitCmd writes a policy to start from.
+func newPolicyInitCmd(app *cli.App) *cobra.Command {
+	var scope, key, identity, issuer string
+	cmd := &cobra.Command{
+		Use:   "init [FILE]",
+		Short: "Write a policy to start from",
+		Long: `Write a policy file, with one rule if --scope and a signer are given. A file that
+is there already is never overwritten.`,
+		Example: `  fleeting-plugin policy init
+  fleeting-plugin policy init --scope 'registry.example.com/team/**' --key cosign.pub`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	flags := newPolicyFlags(app, cmd)
+	hide(cmd, "policy", "key", "certificate-identity", "certificate-oidc-issuer", "trusted-root", "insecure-no-verification")
+	mapInstallerErrors(app)
+	cmd.Flags().StringVar(&scope, "scope", "", "registry and repository that the rule is about; * and a last ** are wildcards")
+	cmd.Flags().StringVar(&key, "signed-by-key", "", "`file` with the publisher's public key")
+	cmd.Flags().StringVar(&identity, "signed-by-identity", "", "identity of a publisher who signs without a key")
+	cmd.Flags().StringVar(&issuer, "issuer", "", "issuer of --signed-by-identity")
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		name, _ := flags.path()
+		if len(args) == 1 {
+			name = args[0]
+		}
+		if name == "" {
+			return cli.Usagef("no place for the policy: name a FILE")
+		}
+		content, err := startingPolicy(scope, key, identity, issuer)
+		if err != nil {
+			return err
+		}
+		if _, err := installer.ParsePolicy([]byte(content), readBeside(name)); err != nil {
+			return err
+		}
+		if err := writeNew(name, content); err != nil {
+			return err
+		}
+		return app.Print(map[string]string{"file": name}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "wrote %s\n", name)
+			return err
+		})
+	}
+	return cmd
+}
+
+// hide takes flags that mean nothing for a command off its list.
+func hide(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		if flag := cmd.Flags().Lookup(name); flag != nil {
+			flag.Hidden = true
+		}
+	}
+}
+
+func startingPolicy(scope, key, identity, issuer string) (string, error) {
+	var b strings.Builder
+	b.WriteString(`# Whose plugins fleeting-plugin may install. What no rule is about is refused.
+# See docs/reference/policy.md.
+version = 1
+
+# The makers of fleeting-plugin are trusted for what they publish beneath
+# ghcr.io/radome-io. Uncomment to change that.
+# built-in-publisher = false
+`)
+	if scope == "" && key == "" && identity == "" {
+		b.WriteString(`
+# [[rule]]
+# scope = "registry.example.com/team/**"
+#
+# [[rule.key]]
+# file = "cosign.pub"
+`)
+		return b.String(), nil
+	}
+	if scope == "" || (key == "") == (identity == "") || (identity == "") != (issuer == "") {
+		return "", cli.Usagef("a rule needs --scope and either --signed-by-key or --signed-by-identity with --issuer")
+	}
+	fmt.Fprintf(&b, "\n[[rule]]\nscope = %s\n", strconv.Quote(scope))
+	if key != "" {
+		pem, err := os.ReadFile(key)
+		if err != nil {
+			return "", cli.WithCode(err, cli.Usage)
+		}
+		fmt.Fprintf(&b, "\n[[rule.key]]\npem = '''\n%s'''\n", pem)
+		return b.String(), nil
+	}
+	subject := "subject"
+	if strings.HasPrefix(identity, "^") {
+		subject = "subject-pattern"
+	}
+	fmt.Fprintf(&b, "\n[[rule.identity]]\nissuer = %s\n%s = %s\n", strconv.Quote(issuer), subject, strconv.Quote(identity))
+	return b.String(), nil
+}
+
+// writeNew writes a file that must not exist yet.
+func writeNew(name, content string) (err error) {
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // the runner, another user, reads it
+		return err
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) //nolint:gosec // public keys and names, read by the runner too
+	if errors.Is(err, fs.ErrExist) {
+		return cli.Hint(cli.WithCode(err, cli.Usage), "edit it, or name another FILE")
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	_, err = io.WriteString(f, content)
+	return err
+}
+
+// newPolicyCheckCmd reads a policy and says what it means.
+func newPolicyCheckCmd(app *cli.App) *cobra.Command {
+	var refs []string
+	cmd := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Read a policy and say what it means",
+		Long: `Read a policy as install would, and show its rules, the most specific first. With
+--for, show the rule that decides about a reference.`,
+		Example: `  fleeting-plugin policy check
+  fleeting-plugin policy check policy.toml --for registry.example.com/team/plugin`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	flags := newPolicyFlags(app, cmd)
+	mapInstallerErrors(app)
+	cmd.Flags().StringArrayVar(&refs, "for", nil, "reference to find the rule for (repeatable)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			flags.file = args[0]
+		}
+		policy, err := flags.policy()
+		if err != nil {
+			return err
+		}
+		rules := policy.Rules()
+		if len(refs) > 0 {
+			if rules, err = rulesFor(cmd, policy, refs); err != nil {
+				return err
+			}
+		}
+		var rows [][]string
+		for _, r := range rules {
+			rows = append(rows, []string{r.Scope, needs(r), strings.Join(r.Signers, "; "), strings.Join(r.Attestations, ", "), r.MinimumAge})
+		}
+		return app.PrintTable(rules, []string{"scope", "needs", "signers", "attestations", "age"}, rows)
+	}
+	return cmd
+}
+
+func rulesFor(cmd *cobra.Command, policy installer.Policy, texts []string) ([]installer.RuleSummary, error) {
+	refs, err := parseReferences(texts)
+	if err != nil {
+		return nil, err
+	}
+	var rules []installer.RuleSummary
+	err = each(cmd.Context(), refs, func(ref installer.Reference) error {
+		rule, err := policy.RuleFor(ref)
+		rules = append(rules, rule)
+		return err
+	})
+	return rules, err
+}
+
+func needs(r installer.RuleSummary) string {
+	switch {
+	case r.Unsafe:
+		return "NOTHING"
+	case r.Threshold == 0:
+		return "attestations"
+	case r.Threshold == 1:
+		return "1 signature"
+	}
+	return strconv.Itoa(r.Threshold) + " signatures"
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// newVerifyCmd holds the policy against a remote artifact, or receipts against
+// what is on disk.
+func newVerifyCmd(app *cli.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "verify REF | PATH | --installed",
+		Short: "Check a published plugin, or what is installed",
+		Long: `With REF: resolve it and hold it against the policy; nothing is downloaded but
+manifests, signatures and attestations.
+
+With PATH or --installed: read what is installed again and compare every file
+with its receipt. No network is used.`,
+		Example: `  fleeting-plugin verify registry.example.com/team/plugin:1.2
+  fleeting-plugin verify --installed`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	flags := newInstallFlags(app, cmd)
+	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case all == (len(args) == 1):
+			return cli.Usagef("want either REF, or PATH, or --installed")
+		case all || isPath(args[0]):
+			return verifyInstalled(cmd.Context(), app, flags, args)
+		}
+		return verifyRemote(cmd.Context(), app, flags, args[0])
+	}
+	return cmd
+}
+
+// isPath says whether an argument is meant as a path: it begins as one.
+func isPath(arg string) bool {
+	return strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, ".") || strings.Contains(arg, string(os.PathSeparator)+string(os.PathSeparator))
+}
+
+func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg string) error {
+	ref, err := installer.ParseReference(arg)
+	if err != nil {
+		return err
+	}
+	i, err := flags.installer()
+	if err != nil {
+		return err
+	}
+	verified, err := i.Verify(ctx, ref)
+	if err != nil {
+		return explained(err)
+	}
+	return app.Print(verified, func(w io.Writer) error { return writeVerified(w, verified) })
+}
+
+func writeVerified(w io.Writer, v installer.Verified) error {
+	fmt.Fprintf(w, "%s\n  version   %s\n  digest    %s\n  platform  %s\n  rule      %s\n  %s\n",
+		v.Reference, v.Version, v.Digest(), v.Platform, v.Verification.Rule, signedBy(v.Verification))
+	for _, e := range v.Verification.Evidence {
+		fmt.Fprintf(w, "  %s", e.Kind)
+		for _, part := range []struct{ name, value string }{
+			{"as", e.Format}, {"of type", e.PredicateType}, {"about", e.Subject.String()}, {"from", e.SourceRepository}, {"at", e.SourceRef}, {"run", e.Run},
+		} {
+			if part.value != "" {
+				fmt.Fprintf(w, " %s %s", part.name, part.value)
+			}
+		}
+		if e.Time != nil {
+			fmt.Fprintf(w, " signed %s", e.Time.UTC().Format("2006-01-02 15:04:05Z"))
+		}
+		if e.LogIndex != nil {
+			fmt.Fprintf(w, " log entry %d", *e.LogIndex)
+		}
+		fmt.Fprintln(w)
+	}
+	return nil
+}
+
+// check is the outcome for one installed version.
+type check struct {
+	installer.Installed
+	OK      bool   `json:"ok"`
+	Problem string `json:"problem,omitempty"`
+}
+
+func verifyInstalled(ctx context.Context, app *cli.App, flags *installFlags, args []string) error {
+	folder, err := flags.folder()
+	if err != nil {
+		return err
+	}
+	list, err := installedAt(folder, args)
+	if err != nil {
+		return err
+	}
+	var checks []check
+	var problems []error
+	var rows [][]string
+	for _, installed := range list {
+		c := check{Installed: installed, OK: true}
+		state := "as installed"
+		if err := folder.Verify(ctx, installed); err != nil {
+			problems = append(problems, err)
+			c.OK, c.Problem, state = false, err.Error(), "CHANGED"
+			if installed.Foreign {
+				state = "NO RECEIPT"
+			}
+		}
+		checks = append(checks, c)
+		rows = append(rows, []string{installed.Receipt.Name, installed.Receipt.Version.String(), state, signerColumn(installed)})
+	}
+	if err := app.PrintTable(checks, []string{"plugin", "version", "files", "signer"}, rows); err != nil {
+		return err
+	}
+	return errors.Join(problems...)
+}
+
+func installedAt(folder *installer.Folder, args []string) ([]installer.Installed, error) {
+	if len(args) == 0 {
+		return folder.List()
+	}
+	one, err := folder.At(args[0])
+	return []installer.Installed{one}, err
+}
+
+func signerColumn(installed installer.Installed) string {
+	switch {
+	case installed.Foreign:
+		return "unknown"
+	case installed.Receipt.Verification.Unsafe:
+		return "not verified"
+	}
+	return strings.Join(installed.Receipt.Verification.Signers(), ", ")
+}
