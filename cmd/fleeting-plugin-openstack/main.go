@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+
 	fleetingplugin "gitlab.com/gitlab-org/fleeting/fleeting/plugin"
 
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
@@ -14,5 +16,8 @@ import (
 var version, revision string
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "bootstrap" {
+		os.Exit(bootstrap(os.Args[2:], os.Getenv, os.Stdout, os.Stderr))
+	}
 	fleetingplugin.Main(plugin.New(plugin.WithVersion(version, revision)), plugin.VersionInfo(version, revision))
 }
