@@ -129,7 +129,7 @@ func TestBootstrapRepairsHalfACopy(t *testing.T) {
 			if got := stat(t, dir).Mode().Perm(); got != 0o755 {
 				t.Errorf("folder has mode %v", got)
 			}
-			if diff := cmp.Diff([]string{"registry.example.com"}, names(t, target)); diff != "" {
+			if diff := cmp.Diff([]string{"registry.example.com"}, entriesOf(t, target)); diff != "" {
 				t.Errorf("something was left behind:\n%s", diff)
 			}
 			if again := bootstrapInto(t, target); again.Repaired || len(again.Written) > 0 {
@@ -196,7 +196,7 @@ func TestBootstrapsAtOnce(t *testing.T) {
 	if last := bootstrapInto(t, target); last.Repaired {
 		t.Errorf("incomplete after all: %+v", last)
 	}
-	if diff := cmp.Diff([]string{"registry.example.com"}, names(t, target)); diff != "" {
+	if diff := cmp.Diff([]string{"registry.example.com"}, entriesOf(t, target)); diff != "" {
 		t.Errorf("something was left behind:\n%s", diff)
 	}
 }
@@ -213,7 +213,7 @@ func TestBootstrapSweepsWhatAKilledOneLeft(t *testing.T) {
 		}
 	}
 	bootstrapInto(t, target)
-	if diff := cmp.Diff([]string{".bootstrap-new", "registry.example.com"}, names(t, target)); diff != "" {
+	if diff := cmp.Diff([]string{".bootstrap-new", "registry.example.com"}, entriesOf(t, target)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -263,7 +263,7 @@ func folders(t *testing.T, dir string) []string {
 	return found
 }
 
-func names(t *testing.T, dir string) []string {
+func entriesOf(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
 	if err != nil {
