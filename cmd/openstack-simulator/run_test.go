@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"gopkg.in/yaml.v3"
 )
@@ -42,12 +43,13 @@ func TestServesWhatTheCloudsFileNames(t *testing.T) {
 	if err := yaml.Unmarshal(content, &file); err != nil {
 		t.Fatal(err)
 	}
+	client := &http.Client{Timeout: 10 * time.Second}
 	for _, name := range []string{"simulator", "simulator-appcred", "simulator-tiny"} {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, file.Clouds[name].Auth.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := http.DefaultClient.Do(request)
+		response, err := client.Do(request)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
 )
@@ -114,9 +116,7 @@ func (c *client) spec(name string, extra map[string]any) map[string]any {
 		"imageRef":  c.id("/image/v2/images", "images", "Ubuntu 24.04"),
 		"networks":  []any{map[string]any{"uuid": c.id("/network/v2.0/networks", "networks", "private")}},
 	}
-	for key, value := range extra {
-		server[key] = value
-	}
+	maps.Copy(server, extra)
 	return map[string]any{"server": server}
 }
 
@@ -174,3 +174,6 @@ func newSimulator(t *testing.T, options openstacksim.Options) *openstacksim.Simu
 	})
 	return sim
 }
+
+// pass lets time go by, in a bubble of testing/synctest.
+func pass(d time.Duration) { <-time.After(d) }

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 )
@@ -81,9 +82,7 @@ func (s *Simulator) AddServer(spec ServerSpec) (string, error) {
 	if s.project(srv.project) == nil {
 		return "", fmt.Errorf("openstacksim: no project %q", project)
 	}
-	for key, value := range spec.Metadata {
-		srv.metadata[key] = value
-	}
+	maps.Copy(srv.metadata, spec.Metadata)
 	flavor := slices.IndexFunc(s.flavors, func(f Flavor) bool { return f.Name == spec.Flavor || spec.Flavor == "" && f.Disk > 0 })
 	image := slices.IndexFunc(s.images, func(i Image) bool { return i.Name == spec.Image || spec.Image == "" })
 	net := slices.IndexFunc(s.networks, func(n *network) bool { return n.Name == spec.Network || spec.Network == "" && !n.External })

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -176,9 +177,7 @@ func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
 	if truth.status == http.StatusUnauthorized {
 		header.Set("Www-Authenticate", fmt.Sprintf("Keystone uri=%q", c.root(serviceIdentity)+"/v3"))
 	}
-	for key, values := range truth.header {
-		header[key] = values
-	}
+	maps.Copy(header, truth.header)
 }
 
 // ServeHTTP answers one request.
@@ -187,9 +186,7 @@ func (s *Simulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	for key, values := range result.header {
-		w.Header()[key] = values
-	}
+	maps.Copy(w.Header(), result.header)
 	if result.status != http.StatusNoContent {
 		w.Header().Set("Content-Length", strconv.Itoa(len(result.body)))
 	}

@@ -154,10 +154,15 @@ func (s *Simulator) faultFor(op Operation, r *http.Request) Fault {
 	return chosen
 }
 
+// over tells whether a rule has had its time.
+func (rule *activeRule) over(now time.Time) bool {
+	spent := rule.Times > 0 && rule.used >= rule.Times
+	late := !rule.until.IsZero() && !now.Before(rule.until)
+	return rule.removed || spent || late
+}
+
 func (s *Simulator) meets(rule *activeRule, op Operation, r *http.Request) bool {
-	over := rule.removed || (rule.Times > 0 && rule.used >= rule.Times) ||
-		(!rule.until.IsZero() && !s.options.Now().Before(rule.until))
-	if over || !matchesOperation(rule.Operation, op) || (rule.Method != "" && rule.Method != r.Method) {
+	if rule.over(s.options.Now()) || !matchesOperation(rule.Operation, op) || (rule.Method != "" && rule.Method != r.Method) {
 		return false
 	}
 	if rule.When != nil && !rule.When(r) {

@@ -100,7 +100,7 @@ func TestRulesEnd(t *testing.T) {
 		if _, _, _, err := c.try(http.MethodGet, "/compute/v2.1/flavors", nil); err == nil {
 			t.Error("no outage")
 		}
-		time.Sleep(10 * time.Minute)
+		pass(10 * time.Minute)
 		remove := sim.Inject(openstacksim.Rule{Fault: openstacksim.Delay(5 * time.Second)})
 		begin := time.Now()
 		c.want(http.StatusOK, http.MethodGet, "/compute/v2.1/flavors", nil)
@@ -125,7 +125,7 @@ func TestListingLagAndDownCell(t *testing.T) {
 		if got := listed(); got != 0 || c.server(id)["status"] != "ACTIVE" {
 			t.Errorf("%d listed at once", got)
 		}
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if got := listed(); got != 1 {
 			t.Errorf("%d listed after the lag", got)
 		}
@@ -138,7 +138,7 @@ func TestListingLagAndDownCell(t *testing.T) {
 		}
 		sim.SetCellDown(false)
 		c.want(http.StatusNoContent, http.MethodDelete, "/compute/v2.1/servers/"+id, nil)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		c.want(http.StatusNotFound, http.MethodGet, "/compute/v2.1/servers/"+id, nil)
 		if got := listed(); got != 1 {
 			t.Errorf("%d listed right after the deletion", got)

@@ -190,27 +190,26 @@ func (s *Simulator) imageWanted(c *call, image Image) (bool, error) {
 	}
 	view := imageView(image)
 	for key, values := range c.query {
-		value := values[len(values)-1]
-		switch key {
-		case "limit", "marker", "sort", "sort_key", "sort_dir", "visibility", "os_hidden", "member_status":
-			continue
-		case "name", "id", "status":
-			list, isList := strings.CutPrefix(value, "in:")
-			if isList && !slices.Contains(splitQuoted(list), fmt.Sprint(view[key])) {
-				return false, nil
-			}
-			if !isList && fmt.Sprint(view[key]) != value {
-				return false, nil
-			}
-		case "created_at", "updated_at":
-			return false, badRequest("The simulator does not filter images by %s.", key)
-		default:
-			if fmt.Sprint(view[key]) != value {
-				return false, nil
-			}
+		if fits, err := imageField(key, values[len(values)-1], fmt.Sprint(view[key])); err != nil || !fits {
+			return false, err
 		}
 	}
 	return true, nil
+}
+
+// imageField tells whether a field of an image is what one filter wants.
+func imageField(key, wanted, actual string) (bool, error) {
+	switch key {
+	case "limit", "marker", "sort", "sort_key", "sort_dir", "visibility", "os_hidden", "member_status":
+		return true, nil
+	case "name", "id", "status":
+		if list, isList := strings.CutPrefix(wanted, "in:"); isList {
+			return slices.Contains(splitQuoted(list), actual), nil
+		}
+	case "created_at", "updated_at":
+		return false, badRequest("The simulator does not filter images by %s.", key)
+	}
+	return wanted == actual, nil
 }
 
 // splitQuoted splits the operand of Glance's operator in:, whose parts may be quoted.

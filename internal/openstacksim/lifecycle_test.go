@@ -25,14 +25,14 @@ func TestServerLives(t *testing.T) {
 		}
 		var got []state
 		got = append(got, at())
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		got = append(got, at())
-		time.Sleep(5 * time.Second)
-		got = append(got, at())
-		c.want(http.StatusNoContent, http.MethodDelete, "/compute/v2.1/servers/"+id, nil)
+		pass(5 * time.Second)
 		got = append(got, at())
 		c.want(http.StatusNoContent, http.MethodDelete, "/compute/v2.1/servers/"+id, nil)
-		time.Sleep(3 * time.Second)
+		got = append(got, at())
+		c.want(http.StatusNoContent, http.MethodDelete, "/compute/v2.1/servers/"+id, nil)
+		pass(3 * time.Second)
 		c.want(http.StatusNotFound, http.MethodGet, "/compute/v2.1/servers/"+id, nil)
 
 		want := []state{{"BUILD", "scheduling"}, {"BUILD", "spawning"}, {"ACTIVE", nil}, {"ACTIVE", "deleting"}}
@@ -57,7 +57,7 @@ func TestBornInError(t *testing.T) {
 		})
 		c := newClient(t, sim)
 		good, bad := c.create("good", nil), c.create("bad", nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		if got := c.server(good)["status"]; got != "ACTIVE" {
 			t.Errorf("first server: %v", got)
 		}
@@ -76,14 +76,14 @@ func TestStuckDeletionEndsByForce(t *testing.T) {
 		sim.SetFates(func(int, openstacksim.ServerInfo) openstacksim.Fate { return openstacksim.Fate{StuckDeleting: true} })
 		c := newClient(t, sim)
 		id := c.create("stuck", nil)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		c.want(http.StatusNoContent, http.MethodDelete, "/compute/v2.1/servers/"+id, nil)
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if got := c.server(id)["OS-EXT-STS:task_state"]; got != "deleting" {
 			t.Fatalf("task state %v", got)
 		}
 		c.want(http.StatusAccepted, http.MethodPost, "/compute/v2.1/servers/"+id+"/action", map[string]any{"forceDelete": nil})
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		c.want(http.StatusNotFound, http.MethodGet, "/compute/v2.1/servers/"+id, nil)
 	})
 }
@@ -93,7 +93,7 @@ func TestTokenEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newSimulator(t, openstacksim.Options{TokenLife: 3 * time.Second}))
 		c.want(http.StatusOK, http.MethodGet, "/compute/v2.1/flavors", nil)
-		time.Sleep(3 * time.Second)
+		pass(3 * time.Second)
 		c.want(http.StatusUnauthorized, http.MethodGet, "/compute/v2.1/flavors", nil)
 	})
 }

@@ -55,8 +55,8 @@ func (s *Simulator) newPort(n *network, project, fixedIP string) (*port, error) 
 		return nil, neutronRefusal(http.StatusConflict, "OverQuota", "Quota exceeded for resources: ['port'].")
 	}
 	p := &port{id: s.newID(), project: project, network: n, created: s.present}
-	tail := s.random.Uint32()
-	p.mac = fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(tail>>16), byte(tail>>8), byte(tail))
+	tail := s.macTail()
+	p.mac = fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", tail[0], tail[1], tail[2])
 	if n.subnet4 != "" {
 		address, err := s.takeAddress(n, fixedIP)
 		if err != nil {
@@ -71,10 +71,16 @@ func (s *Simulator) newPort(n *network, project, fixedIP string) (*port, error) 
 	return p, nil
 }
 
+func (s *Simulator) macTail() [3]byte {
+	var bytes [4]byte
+	binary.BigEndian.PutUint32(bytes[:], s.random.Uint32())
+	return [3]byte(bytes[1:])
+}
+
 // slaac is the address that a MAC of Neutron's, fa:16:3e and three bytes, takes.
-func slaac(prefix netip.Prefix, tail uint32) netip.Addr {
+func slaac(prefix netip.Prefix, tail [3]byte) netip.Addr {
 	bytes := prefix.Masked().Addr().As16()
-	copy(bytes[8:], []byte{0xf8, 0x16, 0x3e, 0xff, 0xfe, byte(tail >> 16), byte(tail >> 8), byte(tail)})
+	copy(bytes[8:], []byte{0xf8, 0x16, 0x3e, 0xff, 0xfe, tail[0], tail[1], tail[2]})
 	return netip.AddrFrom16(bytes)
 }
 

@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
@@ -61,9 +62,7 @@ func (s *Simulator) createServers(c *call) (*answer, error) {
 		srv := *draft
 		srv.id = s.newID()
 		srv.metadata = map[string]string{}
-		for key, value := range draft.metadata {
-			srv.metadata[key] = value
-		}
+		maps.Copy(srv.metadata, draft.metadata)
 		if count > 1 {
 			srv.name = fmt.Sprintf("%s-%d", draft.name, i+1)
 		}
@@ -218,18 +217,9 @@ func fits(srv *server, image *Image) error {
 
 // admit checks the quotas and says how many servers to make.
 func (s *Simulator) admit(c *call, request serverRequest, draft *server) (int, error) {
-	least, most := 1, 1
-	if n, err := request.MinCount.Int64(); err == nil && n > 0 {
-		least, most = int(n), int(n)
-	}
-	if n, err := request.MaxCount.Int64(); err == nil && n > 0 {
-		most = int(n)
-		if request.MinCount == "" {
-			least = 1
-		}
-	}
-	if least > most {
-		return 0, badRequest("min_count must be <= max_count")
+	least, most, err := counts(request)
+	if err != nil {
+		return 0, err
 	}
 	project := c.auth.project
 	if limit := project.Quota.MetadataItems; limit != Unlimited && len(draft.metadata) > limit {
@@ -245,18 +235,36 @@ func (s *Simulator) admit(c *call, request serverRequest, draft *server) (int, e
 			return 0, forbidden("Maximum number of ports exceeded")
 		}
 	}
-	if g := draft.group; g != nil && project.Quota.ServerGroupMembers != Unlimited {
-		live := 0
-		for _, id := range g.members {
-			if member := s.servers[id]; member != nil && !member.gone() {
-				live++
-			}
-		}
-		if live+count > project.Quota.ServerGroupMembers {
-			return 0, forbidden("Quota exceeded, too many servers in group")
-		}
+	if limit := project.Quota.ServerGroupMembers; draft.group != nil && limit != Unlimited && s.liveMembers(draft.group)+count > limit {
+		return 0, forbidden("Quota exceeded, too many servers in group")
 	}
 	return count, nil
+}
+
+// counts reads min_count and max_count.
+func counts(request serverRequest) (least, most int, err error) {
+	least, most = 1, 1
+	if n, err := request.MinCount.Int64(); err == nil && n > 0 {
+		least, most = int(n), int(n)
+	}
+	if n, err := request.MaxCount.Int64(); err == nil && n > 0 {
+		most = int(n)
+	}
+	if least > most {
+		return 0, 0, badRequest("min_count must be <= max_count")
+	}
+	return least, most, nil
+}
+
+// liveMembers counts the servers of a group that are not deleted.
+func (s *Simulator) liveMembers(g *ServerGroup) int {
+	live := 0
+	for _, id := range g.members {
+		if member := s.servers[id]; member != nil && !member.gone() {
+			live++
+		}
+	}
+	return live
 }
 
 func dedupe(tags []string) []string {

@@ -2,7 +2,6 @@ package openstacksim
 
 import (
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -166,57 +165,4 @@ func (s *Simulator) destroy(srv *server) {
 	if s.shells != nil {
 		s.shells.forget(srv.id)
 	}
-}
-
-// place picks the emptiest host that has room and suits the zone and the group.
-func (s *Simulator) place(srv *server) (Host, bool) {
-	type load struct{ servers, cores, ram, fellows int }
-	loads := map[string]*load{}
-	for _, h := range s.hosts {
-		loads[h.Name] = &load{}
-	}
-	grouped := 0
-	for _, other := range s.serverOrder {
-		l := loads[other.host]
-		if l == nil || other.gone() {
-			continue
-		}
-		l.servers++
-		l.cores += other.flavor.VCPUs
-		l.ram += other.flavor.RAM
-		if srv.group != nil && other.group == srv.group {
-			l.fellows++
-			grouped++
-		}
-	}
-	policy := ""
-	if srv.group != nil {
-		policy = srv.group.Policy
-	}
-	var best *Host
-	for i, h := range s.hosts {
-		l := loads[h.Name]
-		tooSmall := l.cores+srv.flavor.VCPUs > h.VCPUs || l.ram+srv.flavor.RAM > h.RAM
-		wrongZone := srv.wantZone != "" && h.Zone != srv.wantZone
-		apart := policy == "anti-affinity" && l.fellows > 0
-		together := policy == "affinity" && grouped > 0 && l.fellows == 0
-		if tooSmall || wrongZone || apart || together {
-			continue
-		}
-		if best == nil || preferred(policy, l.fellows, loads[best.Name].fellows, l.servers, loads[best.Name].servers) {
-			best = &s.hosts[i]
-		}
-	}
-	if best == nil {
-		return Host{}, false
-	}
-	return *best, true
-}
-
-// preferred tells whether a host is better than the best so far.
-func preferred(policy string, fellows, bestFellows, servers, bestServers int) bool {
-	if strings.HasPrefix(policy, "soft-") && fellows != bestFellows {
-		return (policy == "soft-affinity") == (fellows > bestFellows)
-	}
-	return servers < bestServers
 }

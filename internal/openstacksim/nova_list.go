@@ -2,11 +2,9 @@ package openstacksim
 
 import (
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 func (s *Simulator) listServers(c *call) (*answer, error) {
@@ -81,27 +79,16 @@ func (s *Simulator) page(c *call) ([]*server, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	start := filter.all()
-	ascending := c.query.Get("sort_dir") == "asc"
-	ordered := slices.Clone(s.serverOrder)
-	if !ascending {
-		slices.Reverse(ordered)
+	ordered, err := s.from(c, c.query.Get("marker"), filter)
+	if err != nil {
+		return nil, "", err
 	}
-	if marker := c.query.Get("marker"); marker != "" {
-		at := slices.IndexFunc(ordered, func(srv *server) bool {
-			return srv.id == marker && srv.project == c.auth.project.ID && (!srv.gone() || !filter.since.IsZero())
-		})
-		if at < 0 {
-			return nil, "", badRequest("marker [%s] not found", marker)
-		}
-		ordered = ordered[at+1:]
+	if s.cellDown && (!filter.all() || !c.micro.least(69)) {
+		ordered = nil
 	}
 	var page []*server
 	for _, srv := range ordered {
-		if srv.project != c.auth.project.ID || !s.listed(srv, filter) || !filter.accepts(srv) {
-			continue
-		}
-		if s.cellDown && (!start || !c.micro.least(69)) {
+		if !s.listed(srv, filter) || !filter.accepts(srv) {
 			continue
 		}
 		page = append(page, srv)
@@ -113,6 +100,29 @@ func (s *Simulator) page(c *call) ([]*server, string, error) {
 		return page, "", nil
 	}
 	return page, nextLink(c, page[len(page)-1].id), nil
+}
+
+// from gives the project's servers in the order of the listing, after the marker.
+func (s *Simulator) from(c *call, marker string, filter serverFilter) ([]*server, error) {
+	var ordered []*server
+	for _, srv := range s.serverOrder {
+		if srv.project == c.auth.project.ID {
+			ordered = append(ordered, srv)
+		}
+	}
+	if c.query.Get("sort_dir") != "asc" {
+		slices.Reverse(ordered)
+	}
+	if marker == "" {
+		return ordered, nil
+	}
+	at := slices.IndexFunc(ordered, func(srv *server) bool {
+		return srv.id == marker && (!srv.gone() || !filter.since.IsZero())
+	})
+	if at < 0 {
+		return nil, badRequest("marker [%s] not found", marker)
+	}
+	return ordered[at+1:], nil
 }
 
 func (s *Simulator) pageSize(asked string) (int, error) {
@@ -155,118 +165,4 @@ func (s *Simulator) listed(srv *server, f serverFilter) bool {
 	}
 	dead := s.present.Sub(srv.terminated)
 	return !f.since.IsZero() || dead < s.listingLag || dead < srv.fate.LingersFor
-}
-
-// serverFilter is the part of a query that chooses servers.
-type serverFilter struct {
-	name                           *regexp.Regexp
-	statuses                       []string
-	tags, tagsAny, notTags, notAny []string
-	flavor, image, reservation     string
-	id                             string
-	since, before                  time.Time
-	locked                         *bool
-}
-
-// all tells whether nothing was asked for.
-func (f serverFilter) all() bool {
-	return f.name == nil && f.statuses == nil && f.tags == nil && f.tagsAny == nil && f.notTags == nil && f.notAny == nil &&
-		f.flavor == "" && f.image == "" && f.reservation == "" && f.id == "" && f.since.IsZero() && f.before.IsZero() && f.locked == nil
-}
-
-func (f serverFilter) accepts(srv *server) bool {
-	has := func(tag string) bool { return slices.Contains(srv.tags, tag) }
-	hasAll := func(tags []string) bool { return !slices.ContainsFunc(tags, func(t string) bool { return !has(t) }) }
-	switch {
-	case f.name != nil && !f.name.MatchString(srv.name),
-		f.statuses != nil && !slices.Contains(f.statuses, srv.status()),
-		!hasAll(f.tags),
-		f.tagsAny != nil && !slices.ContainsFunc(f.tagsAny, has),
-		f.notTags != nil && hasAll(f.notTags),
-		slices.ContainsFunc(f.notAny, has),
-		f.flavor != "" && srv.flavor.ID != f.flavor,
-		f.image != "" && srv.image != f.image,
-		f.reservation != "" && srv.reservation != f.reservation,
-		f.id != "" && srv.id != f.id,
-		!f.since.IsZero() && srv.updated.Before(f.since),
-		!f.before.IsZero() && srv.updated.After(f.before),
-		f.locked != nil && srv.locked != *f.locked:
-		return false
-	}
-	return true
-}
-
-func (s *Simulator) parseFilter(c *call) (serverFilter, error) {
-	var f serverFilter
-	for key, values := range c.query {
-		value := values[len(values)-1]
-		var err error
-		switch key {
-		case "name":
-			if f.name, err = regexp.Compile("(?i)" + value); err != nil {
-				return f, badRequest("Invalid input for query parameters name. Value: %s. '%s' is not a 'regex'", value, value)
-			}
-		case "status":
-			for _, status := range values {
-				f.statuses = append(f.statuses, strings.ToUpper(status))
-			}
-		case "tags":
-			f.tags = strings.Split(value, ",")
-		case "tags-any":
-			f.tagsAny = strings.Split(value, ",")
-		case "not-tags":
-			f.notTags = strings.Split(value, ",")
-		case "not-tags-any":
-			f.notAny = strings.Split(value, ",")
-		case "flavor":
-			f.flavor = value
-		case "image":
-			f.image = value
-		case "reservation_id":
-			f.reservation = value
-		case "uuid":
-			f.id = value
-		case "changes-since":
-			f.since, err = parseTime(value)
-		case "changes-before":
-			f.before, err = parseTime(value)
-		case "locked":
-			locked, bad := strconv.ParseBool(value)
-			if bad != nil || !c.micro.least(73) {
-				err = badRequest("Invalid input for query parameters locked. Value: %s.", value)
-			}
-			f.locked = &locked
-		default:
-			err = unknownFilter(c, key, value)
-		}
-		if err != nil {
-			return f, err
-		}
-	}
-	return f, nil
-}
-
-func parseTime(text string) (time.Time, error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02"} {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
-		}
-	}
-	return time.Time{}, badRequest("Invalid input for query parameters changes-since. Value: %s. '%s' is not a 'date-time'", text, text)
-}
-
-// unknownFilter refuses, from 2.75 on, what Nova does not know; before, and
-// for what members may not filter by, the key is ignored.
-func unknownFilter(c *call, key, value string) error {
-	known := []string{
-		"limit", "marker", "sort_key", "sort_dir", "all_tenants", "deleted", "ip", "ip6", "availability_zone",
-		"config_drive", "key_name", "created_at", "launched_at", "terminated_at", "power_state", "task_state", "vm_state",
-		"progress", "user_id", "project_id", "tenant_id", "host", "hostname", "display_name", "description", "access_ip_v4",
-		"access_ip_v6", "auto_disk_config", "instance_type_id", "image_ref", "kernel_id", "ramdisk_id", "root_device_name",
-		"launch_index", "locked_by", "node", "cell_name", "soft_deleted", "changes-before",
-	}
-	if !c.micro.least(75) || slices.Contains(known, key) {
-		return nil
-	}
-	return badRequest("Invalid input for query parameters %s. Value: %s. Additional properties are not allowed ('%s' was unexpected)", key, value, key)
 }

@@ -1,6 +1,9 @@
 package openstacksim
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 func (s *Simulator) updateServer(c *call) (*answer, error) {
 	srv, err := s.reachServer(c)
@@ -245,13 +248,9 @@ func (s *Simulator) changeMetadata(c *call, replace bool) (*answer, error) {
 	}
 	merged := map[string]string{}
 	if !replace {
-		for key, value := range srv.metadata {
-			merged[key] = value
-		}
+		maps.Copy(merged, srv.metadata)
 	}
-	for key, value := range request.Metadata {
-		merged[key] = value
-	}
+	maps.Copy(merged, request.Metadata)
 	if limit := c.auth.project.Quota.MetadataItems; limit != Unlimited && len(merged) > limit {
 		return nil, forbidden("Maximum number of metadata items exceeds %d", limit)
 	}

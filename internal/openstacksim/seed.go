@@ -113,12 +113,12 @@ type Seed struct {
 // The names in the default seed.
 const (
 	DefaultUser       = "fleeting"
-	DefaultPassword   = "fleeting-password" //nolint:gosec // of a simulator
+	DefaultPassword   = "fleeting-password"
 	DefaultProject    = "fleeting"
 	TinyProject       = "tiny"
 	DefaultRegion     = "RegionOne"
 	DefaultCredential = "fleeting-plugin"
-	DefaultSecret     = "fleeting-secret" //nolint:gosec // of a simulator
+	DefaultSecret     = "fleeting-secret"
 )
 
 // DefaultSeed is a cloud like openstack-lab's: the same names and sizes. The

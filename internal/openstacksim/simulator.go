@@ -56,7 +56,7 @@ func New(options Options) (*Simulator, error) {
 	}
 	seed := options.RandomSeed
 	if seed == 0 {
-		seed = rand.Uint64()
+		seed = rand.Uint64() //nolint:gosec // identifiers of a simulator need no secrecy
 	}
 	s := &Simulator{
 		options:     options,

@@ -75,14 +75,13 @@ type shells struct {
 	mu        sync.Mutex
 	closed    bool
 	listeners map[netip.Addr]net.Listener
-	running   map[string]context.CancelFunc // by server
-	lives     map[string]context.Context
+	sessions  map[string]map[*guest]context.CancelFunc // by server
 }
 
 func newShells(options SSH, login func(netip.Addr) (guest, bool)) (*shells, error) {
 	sh := &shells{
 		options: options, port: options.Port, login: login,
-		listeners: map[netip.Addr]net.Listener{}, running: map[string]context.CancelFunc{}, lives: map[string]context.Context{},
+		listeners: map[netip.Addr]net.Listener{}, sessions: map[string]map[*guest]context.CancelFunc{},
 	}
 	for _, line := range options.AuthorizedKeys {
 		key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
@@ -166,7 +165,9 @@ func (sh *shells) serve(address netip.Addr, conn net.Conn) {
 	if !up {
 		return
 	}
-	ctx := sh.life(who.server)
+	ctx, cancel := context.WithCancel(sh.ctx)
+	defer cancel()
+	defer sh.enter(&who, cancel)()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	server, channels, requests, err := ssh.NewServerConn(conn, sh.config(who))
@@ -227,26 +228,28 @@ func (sh *shells) knowsKey(who guest, key []byte) bool {
 	return err == nil && bytes.Equal(own.Marshal(), key)
 }
 
-// life is a context that ends with the server.
-func (sh *shells) life(server string) context.Context {
+// enter lets the end of a server cancel a connection; the function returned undoes it.
+func (sh *shells) enter(who *guest, cancel context.CancelFunc) (leave func()) {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	if ctx := sh.lives[server]; ctx != nil {
-		return ctx
+	if sh.sessions[who.server] == nil {
+		sh.sessions[who.server] = map[*guest]context.CancelFunc{}
 	}
-	ctx, cancel := context.WithCancel(sh.ctx)
-	sh.lives[server], sh.running[server] = ctx, cancel
-	return ctx
+	sh.sessions[who.server][who] = cancel
+	return func() {
+		sh.mu.Lock()
+		defer sh.mu.Unlock()
+		delete(sh.sessions[who.server], who)
+	}
 }
 
 // forget ends what runs on a server and removes its folder.
 func (sh *shells) forget(server string) {
 	sh.mu.Lock()
-	if cancel := sh.running[server]; cancel != nil {
+	for _, cancel := range sh.sessions[server] {
 		cancel()
 	}
-	delete(sh.running, server)
-	delete(sh.lives, server)
+	delete(sh.sessions, server)
 	sh.mu.Unlock()
 	// What it can not remove yet, close does.
 	_ = os.RemoveAll(sh.folder(server))

@@ -19,23 +19,3 @@ func cutPrefixFold(text, prefix string) (string, bool) {
 	}
 	return strings.TrimSpace(text[len(prefix):]), true
 }
-
-// isUUID tells whether text is a UUID as OpenStack writes them.
-func isUUID(text string) bool {
-	if len(text) != 36 {
-		return false
-	}
-	for i, r := range text {
-		switch i {
-		case 8, 13, 18, 23:
-			if r != '-' {
-				return false
-			}
-		default:
-			if !strings.ContainsRune("0123456789abcdefABCDEF", r) {
-				return false
-			}
-		}
-	}
-	return true
-}
