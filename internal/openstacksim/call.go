@@ -20,6 +20,7 @@ type call struct {
 	requestID string
 	auth      *token
 	micro     microversion // of Nova
+	plain     bool         // answered without a request ID
 }
 
 // arg gives a variable of the path.
@@ -61,6 +62,9 @@ type apiError struct {
 	message string
 	kind    string // the type in Neutron's wrapper
 }
+
+// kindNoRoute marks the refusal of a path that the service does not have.
+const kindNoRoute = "no route"
 
 func (e *apiError) Error() string { return e.message }
 

@@ -16,7 +16,7 @@ func (s *Simulator) catalogue(c *call, projectID string) []any {
 		{"image", "glance", c.root(serviceImage)},
 		{"network", "neutron", c.root(serviceNetwork)},
 		{"volumev3", "cinder", c.root(serviceVolume) + "/v3/" + projectID},
-		{"block-storage", "cinder", c.root(serviceVolume) + "/v3/" + projectID},
+		{"placement", "placement", c.root("placement")},
 	}
 	entries := make([]any, 0, len(services))
 	for _, service := range services {

@@ -41,9 +41,8 @@ func (s *Simulator) SetStatus(idOrName, status string) error {
 // Break puts a server in ERROR with a fault, as a failed migration does.
 func (s *Simulator) Break(idOrName, fault string) error {
 	return s.with(idOrName, func(srv *server) {
-		srv.vm, srv.task = vmError, ""
 		srv.fault = &serverFault{code: 500, message: fault, at: s.present}
-		s.touch(srv)
+		s.become(srv, vmError)
 	})
 }
 

@@ -102,7 +102,7 @@ func (s *Simulator) perform(c *call, found route, status int, fault Fault) *answ
 
 func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) {
 	if found.handle == nil {
-		return nil, refuse(status, "The resource could not be found.")
+		return nil, &apiError{status: status, kind: kindNoRoute, message: "The resource could not be found."}
 	}
 	if len(c.body) > maxBody {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "Request is too large.")
@@ -165,16 +165,22 @@ func (s *Simulator) disturb(ctx context.Context, c *call, truth *answer, fault F
 
 func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
 	header.Set("Content-Type", "application/json")
-	header.Set("X-Openstack-Request-Id", c.requestID)
-	if c.service == serviceCompute || c.service == serviceVolume {
-		header.Set("X-Compute-Request-Id", c.requestID)
+	refused := truth.status == http.StatusUnauthorized
+	if !c.plain && (!refused || c.service != serviceImage) {
+		header.Set("X-Openstack-Request-Id", c.requestID)
+		if c.service == serviceCompute || c.service == serviceVolume && !refused {
+			header.Set("X-Compute-Request-Id", c.requestID)
+		}
 	}
-	if c.service == serviceCompute && c.micro.minor > 0 {
+	if c.service == serviceIdentity {
+		header.Set("Vary", "X-Auth-Token")
+	}
+	if c.service == serviceCompute && c.micro.String() != "" {
 		header.Set("Openstack-Api-Version", "compute "+c.micro.String())
 		header.Set("X-Openstack-Nova-Api-Version", c.micro.String())
-		header.Set("Vary", "OpenStack-API-Version, X-OpenStack-Nova-API-Version")
+		header["Vary"] = []string{"OpenStack-API-Version", "X-OpenStack-Nova-API-Version"}
 	}
-	if truth.status == http.StatusUnauthorized {
+	if refused {
 		header.Set("Www-Authenticate", fmt.Sprintf("Keystone uri=%q", c.root(serviceIdentity)+"/v3"))
 	}
 	maps.Copy(header, truth.header)

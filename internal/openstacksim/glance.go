@@ -49,13 +49,10 @@ func (s *Simulator) glanceRoutes() []route {
 
 func glanceError(e *apiError) *answer {
 	if e.status == http.StatusUnauthorized {
-		return keystoneError(e)
+		e = &apiError{status: e.status, message: "This server could not verify that you are authorized to access the document you requested. " +
+			"Either you supplied the wrong credentials (e.g., bad password), or your browser does not understand how to supply the credentials required."}
 	}
-	return &answer{status: e.status, body: map[string]any{
-		"message": e.message + "<br /><br />\n\n\n",
-		"code":    fmt.Sprintf("%d %s", e.status, http.StatusText(e.status)),
-		"title":   http.StatusText(e.status),
-	}}
+	return plainError(e)
 }
 
 func (s *Simulator) glanceVersions(c *call) (*answer, error) {

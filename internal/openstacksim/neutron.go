@@ -48,7 +48,7 @@ func (s *Simulator) neutronRoutes() []route {
 
 func neutronError(e *apiError) *answer {
 	kind := e.kind
-	if kind == "" {
+	if kind == "" || kind == kindNoRoute {
 		kind = map[int]string{
 			http.StatusNotFound: "HTTPNotFound", http.StatusConflict: "Conflict", http.StatusForbidden: "PolicyNotAuthorized",
 			http.StatusBadRequest: "HTTPBadRequest",

@@ -52,7 +52,7 @@ func (s *Simulator) actOnServer(c *call) (*answer, error) {
 		return nil, err
 	}
 	if len(request) != 1 {
-		return nil, badRequest("There is no such action: ")
+		return nil, badRequest("Malformed request body")
 	}
 	srv, err := s.reachServer(c)
 	if err != nil {
@@ -85,7 +85,9 @@ func (s *Simulator) otherAction(c *call, srv *server, action string, argument js
 				return nil, badRequest("Invalid input for field/attribute lock.")
 			}
 		}
-		srv.locked, srv.lockReason = true, reason.Reason
+		if !srv.locked {
+			srv.locked, srv.lockReason = true, reason.Reason
+		}
 		s.act(srv, "lock", c.requestID)
 		return accepted(nil)
 	case "unlock":
@@ -95,6 +97,8 @@ func (s *Simulator) otherAction(c *call, srv *server, action string, argument js
 		srv.locked, srv.lockReason = false, nil
 		s.act(srv, "unlock", c.requestID)
 		return accepted(nil)
+	case "os-resetState":
+		return nil, forbidden("Policy doesn't allow os_compute_api:os-admin-actions:reset_state to be performed.")
 	case "os-getConsoleOutput":
 		if srv.host == "" {
 			return nil, conflict("Instance %s is not ready", srv.id)
@@ -131,14 +135,13 @@ func (s *Simulator) change(c *call, srv *server, t transition) (*answer, error) 
 	s.act(srv, t.verb, c.requestID)
 	s.touch(srv)
 	s.plan(srv, s.options.ActionTime, func() {
-		srv.task = ""
-		s.touch(srv)
 		if t.lab != "" && srv.metadata[t.lab] != "" {
-			srv.vm = vmError
+			s.become(srv, vmError)
 			srv.fault = &serverFault{code: 500, message: t.lab, at: s.present}
 			return
 		}
-		srv.vm, srv.fault = t.to, nil
+		s.become(srv, t.to)
+		srv.fault = nil
 		switch t.to {
 		case vmShelved:
 			srv.host, srv.zone = "", ""

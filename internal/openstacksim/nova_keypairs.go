@@ -2,7 +2,9 @@ package openstacksim
 
 import (
 	"crypto/ed25519"
+	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -56,7 +58,10 @@ func (s *Simulator) createKeyPair(c *call) (*answer, error) {
 			PublicKey string `json:"public_key"`
 		} `json:"keypair"`
 	}
-	if err := c.decode(&request); err != nil {
+	var raw struct {
+		KeyPair json.RawMessage `json:"keypair"`
+	}
+	if err := errors.Join(c.decode(&request), c.decode(&raw)); err != nil {
 		return nil, err
 	}
 	k := KeyPair{Name: request.KeyPair.Name, PublicKey: request.KeyPair.PublicKey, user: c.auth.user.ID, created: s.present}
@@ -75,7 +80,7 @@ func (s *Simulator) createKeyPair(c *call) (*answer, error) {
 	private := ""
 	if k.PublicKey == "" {
 		if c.micro.least(92) {
-			return nil, badRequest("Invalid input for field/attribute keypair. 'public_key' is a required property")
+			return nil, invalid("keypair", pyRepr(raw.KeyPair), "'public_key' is a required property")
 		}
 		var err error
 		if k.PublicKey, private, err = generateKey(); err != nil {

@@ -21,6 +21,7 @@ func (s *Simulator) plan(srv *server, d time.Duration, step func()) {
 func (s *Simulator) begin(srv *server) {
 	srv.vm, srv.task = vmBuilding, taskScheduling
 	srv.created, srv.updated = s.present, s.present
+	srv.hostname = hostnameOf(srv.name)
 	srv.fate = s.fateOf(srv)
 	srv.locked, srv.adminLocked = srv.fate.AdminLock, srv.fate.AdminLock
 	total := s.options.BuildTime
@@ -82,9 +83,8 @@ func (s *Simulator) equip(srv *server) string {
 }
 
 func (s *Simulator) spawned(srv *server) {
-	srv.vm, srv.task = vmActive, ""
+	s.become(srv, vmActive)
 	srv.launched = s.present
-	s.touch(srv)
 	if srv.fate.PowerOffAfter > 0 {
 		s.plan(srv, srv.fate.PowerOffAfter, func() { s.powerOff(srv) })
 	}
@@ -95,29 +95,33 @@ func (s *Simulator) powerOff(srv *server) {
 	if srv.vm != vmActive || srv.task != "" {
 		return
 	}
-	srv.vm = vmStopped
+	s.become(srv, vmStopped)
 	s.act(srv, "stop", "req-"+s.newID())
-	s.touch(srv)
 }
 
 // fail ends a build in ERROR.
 func (s *Simulator) fail(srv *server, message string) {
 	s.strip(srv)
-	srv.vm, srv.task, srv.host, srv.zone = vmError, "", "", ""
+	srv.host, srv.zone = "", ""
 	srv.fault = &serverFault{code: 500, message: message, at: s.present}
 	srv.build++
-	s.touch(srv)
+	s.become(srv, vmError)
 }
 
 // strip gives back what a server holds outside of Nova.
 func (s *Simulator) strip(srv *server) {
-	for _, id := range srv.ports {
-		s.releasePort(id)
-	}
+	s.stripPorts(srv)
 	for _, id := range srv.volumes {
 		s.detachVolume(id)
 	}
-	srv.ports, srv.volumes = nil, nil
+	srv.volumes = nil
+}
+
+func (s *Simulator) stripPorts(srv *server) {
+	for _, id := range srv.ports {
+		s.releasePort(id)
+	}
+	srv.ports = nil
 }
 
 // remove starts the deletion of a server that may be deleted.
@@ -144,9 +148,10 @@ func (s *Simulator) remove(srv *server, forced bool) {
 	}
 	s.plan(srv, total, func() {
 		if consume(&srv.fate.FailDeletes) {
-			srv.vm, srv.task = vmError, ""
+			// Nova gives the network back even so.
+			s.stripPorts(srv)
 			srv.fault = &serverFault{code: 500, message: "lab_delete_fail", at: s.present}
-			s.touch(srv)
+			s.become(srv, vmError)
 			return
 		}
 		s.destroy(srv)
@@ -159,9 +164,9 @@ func (s *Simulator) destroy(srv *server) {
 		return
 	}
 	s.strip(srv)
-	srv.vm, srv.task, srv.shown = vmDeleted, "", ""
+	s.become(srv, vmDeleted)
+	srv.shown = ""
 	srv.terminated = s.present
-	s.touch(srv)
 	if s.shells != nil {
 		s.shells.forget(srv.id)
 	}

@@ -69,7 +69,7 @@ func (s *Simulator) showLimits(c *call) (*answer, error) {
 		"totalServerGroupsUsed": groups,
 	}
 	if !c.micro.least(57) {
-		absolute["maxImageMeta"], absolute["maxPersonality"], absolute["maxPersonalitySize"] = 128, 5, 10240
+		absolute["maxPersonality"], absolute["maxPersonalitySize"] = 5, 10240
 	}
 	return ok(map[string]any{"limits": map[string]any{"rate": []any{}, "absolute": absolute}})
 }

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"maps"
+	"net/http"
 	"slices"
 )
 
@@ -201,6 +202,7 @@ func (s *Simulator) addTag(c *call) (*answer, error) {
 	}
 	srv.tags = append(srv.tags, tag)
 	result, err := created(nil)
+	result.header = http.Header{"Location": {novaLinks(c, "servers", srv.id)[0].Href + "/tags/" + tag}}
 	return result, err
 }
 
@@ -211,7 +213,7 @@ func (s *Simulator) removeTag(c *call) (*answer, error) {
 	}
 	at := slices.Index(srv.tags, c.arg("tag"))
 	if at < 0 {
-		return nil, notFound("Server %s has no tag '%s'", srv.id, c.arg("tag"))
+		return nil, notFound("Instance %s has no tag '%s'", srv.id, c.arg("tag"))
 	}
 	srv.tags = slices.Delete(srv.tags, at, at+1)
 	return noContent()

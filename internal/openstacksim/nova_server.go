@@ -31,6 +31,7 @@ const (
 type server struct {
 	id, name, project, user string
 	reservation             string
+	hostname                string // from the first name
 	flavor                  Flavor
 	image                   string // empty when it boots from a volume
 	keyName                 string
@@ -46,6 +47,7 @@ type server struct {
 	group                   *ServerGroup
 
 	vm          vmState
+	power       int
 	task        string
 	shown       string // replaces the status when not empty
 	host        string
@@ -125,20 +127,29 @@ func (srv *server) status() string {
 	}
 }
 
-// power is Nova's number for the power state.
-func (srv *server) power() int {
-	switch srv.vm {
+// powerOf is Nova's number for the power of a server that came to a state;
+// a server in ERROR keeps the power it had.
+func powerOf(state vmState, before int) int {
+	switch state {
 	case vmActive:
 		return 1
 	case vmPaused:
 		return 3
 	case vmStopped, vmSuspended, vmShelved:
 		return 4
-	case vmBuilding, vmError, vmDeleted:
+	case vmError:
+		return before
+	case vmBuilding, vmDeleted:
 		return 0
 	default:
 		return 0
 	}
+}
+
+// become brings a server to a state, with no task left.
+func (s *Simulator) become(srv *server, state vmState) {
+	srv.vm, srv.task, srv.power = state, "", powerOf(state, srv.power)
+	s.touch(srv)
 }
 
 // touch notes a change.

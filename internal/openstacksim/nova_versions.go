@@ -3,14 +3,27 @@ package openstacksim
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 )
 
 // microversion is one of Nova's 2.minor; its zero value is none.
-type microversion struct{ minor int }
+type microversion struct {
+	minor int
+	asked string // when it is none that there is
+}
 
-func (m microversion) String() string { return "2." + strconv.Itoa(m.minor) }
+func (m microversion) String() string {
+	switch {
+	case m.asked != "":
+		return m.asked
+	case m.minor == 0:
+		return ""
+	default:
+		return "2." + strconv.Itoa(m.minor)
+	}
+}
 
 // least tells whether the call asked for at least 2.minor.
 func (m microversion) least(minor int) bool { return m.minor >= minor }
@@ -21,7 +34,7 @@ func parseMicroversion(text string) (microversion, bool) {
 	if !found || err != nil || n < 1 {
 		return microversion{}, false
 	}
-	return microversion{n}, true
+	return microversion{minor: n}, true
 }
 
 // negotiate finds the microversion of a call.
@@ -29,24 +42,37 @@ func (s *Simulator) negotiate(header http.Header) (microversion, error) {
 	greatest, _ := parseMicroversion(s.options.MaxMicroversion)
 	switch asked := askedMicroversion(header); asked {
 	case "":
-		return microversion{1}, nil
+		return microversion{minor: 1}, nil
 	case "latest":
 		return greatest, nil
 	default:
-		version, valid := parseMicroversion(asked)
-		if !valid {
-			return microversion{1}, badRequest("API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", asked)
+		if !regexp.MustCompile(`^[1-9]\d*\.(?:0|[1-9]\d*)$`).MatchString(asked) {
+			return microversion{}, badRequest("API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", asked)
 		}
-		if version.minor > greatest.minor {
-			return version, refuse(http.StatusNotAcceptable,
+		version, valid := parseMicroversion(asked)
+		if !valid || version.minor > greatest.minor {
+			return microversion{asked: asked}, refuse(http.StatusNotAcceptable,
 				"Version %s is not supported by the API. Minimum is 2.1 and maximum is %s.", asked, greatest)
 		}
 		return version, nil
 	}
 }
 
+// plainError is what the web framework below Glance and Nova answers where
+// the service itself has no say.
+func plainError(e *apiError) *answer {
+	return &answer{status: e.status, body: map[string]any{
+		"message": e.message + "<br /><br />\n\n\n",
+		"code":    fmt.Sprintf("%d %s", e.status, http.StatusText(e.status)),
+		"title":   http.StatusText(e.status),
+	}}
+}
+
 // novaError wraps a refusal as Nova and Cinder do.
 func novaError(e *apiError) *answer {
+	if e.kind == kindNoRoute {
+		return plainError(e)
+	}
 	wrappers := map[int]string{
 		http.StatusBadRequest: "badRequest", http.StatusForbidden: "forbidden", http.StatusNotFound: "itemNotFound",
 		http.StatusConflict: "conflictingRequest", http.StatusMethodNotAllowed: "badMethod",
@@ -56,7 +82,8 @@ func novaError(e *apiError) *answer {
 	if !known {
 		wrapper = "computeFault"
 	}
-	return &answer{status: e.status, body: map[string]any{wrapper: map[string]any{"code": e.status, "message": e.message}}}
+	header := http.Header{"Content-Type": {"application/json; charset=UTF-8"}}
+	return &answer{status: e.status, header: header, body: map[string]any{wrapper: map[string]any{"code": e.status, "message": e.message}}}
 }
 
 func (s *Simulator) computeVersions(c *call) (*answer, error) {
@@ -70,7 +97,7 @@ func (s *Simulator) computeVersions(c *call) (*answer, error) {
 	current := s.computeDocument(c)
 	delete(current, "media-types")
 	current["links"] = []any{map[string]any{"rel": "self", "href": c.root(serviceCompute) + "/v2.1/"}}
-	c.micro = microversion{}
+	c.micro, c.plain = microversion{}, true
 	return ok(map[string]any{"versions": []any{old, current}})
 }
 

@@ -83,7 +83,7 @@ func (s *Simulator) view(c *call, srv *server, single bool) serverView {
 		Created: srv.created.UTC().Format(withZone), Updated: srv.updated.UTC().Format(withZone),
 		Addresses: s.addressesOf(srv), Links: novaLinks(c, "servers", srv.id), DiskConfig: "MANUAL",
 		Zone: srv.zone, KeyName: orNil(srv.keyName), LaunchedAt: timeOrNil(srv.launched),
-		TerminatedAt: timeOrNil(srv.terminated), TaskState: orNil(srv.task), VMState: srv.vm, PowerState: srv.power(),
+		TerminatedAt: timeOrNil(srv.terminated), TaskState: orNil(srv.task), VMState: srv.vm, PowerState: srv.power,
 		Volumes: s.volumeRefs(c, srv),
 	}
 	if srv.host != "" {
@@ -106,6 +106,9 @@ func (s *Simulator) view(c *call, srv *server, single bool) serverView {
 			v.SecurityGroups = append(v.SecurityGroups, nameRef{name})
 		}
 	}
+	if srv.gone() {
+		v.Metadata = map[string]string{}
+	}
 	s.viewByVersion(c, srv, single, &v)
 	return v
 }
@@ -120,6 +123,9 @@ func (s *Simulator) viewByVersion(c *call, srv *server, single bool, v *serverVi
 	}
 	if c.micro.least(26) {
 		tags := srv.sortedTags()
+		if srv.gone() {
+			tags = []string{}
+		}
 		v.Tags = &tags
 	}
 	if c.micro.least(63) {
@@ -136,14 +142,14 @@ func (s *Simulator) viewByVersion(c *call, srv *server, single bool, v *serverVi
 		v.LockedReason = rawOrNull(srv.lockReason)
 	}
 	if c.micro.least(90) {
-		v.Hostname = hostnameOf(srv.name)
+		v.Hostname = srv.hostname
 	}
 }
 
 // addressesOf gives the addresses that Nova knows: none before ACTIVE.
 func (s *Simulator) addressesOf(srv *server) map[string][]addressView {
 	all := map[string][]addressView{}
-	if srv.vm == vmBuilding || srv.vm == vmError || srv.gone() {
+	if srv.vm == vmBuilding || srv.gone() {
 		return all
 	}
 	for _, id := range srv.ports {

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -214,6 +215,7 @@ func (s *Simulator) plant(seed Seed) error {
 		f.ID = orElse(f.ID, s.newID)
 		s.flavors = append(s.flavors, f)
 	}
+	slices.SortFunc(s.flavors, func(a, b Flavor) int { return strings.Compare(a.ID, b.ID) })
 	s.hosts = append(s.hosts, seed.Hosts...)
 	for _, image := range seed.Images {
 		s.plantImage(image)

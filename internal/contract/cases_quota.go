@@ -1,0 +1,29 @@
+package contract
+
+func quotaCases() []Case {
+	return []Case{
+		{"quota-servers", func(s *Session) {
+			s.Tiny()
+			bare := object{"networks": "none"}
+			s.Call("too much RAM", post, "compute", "/servers", s.Spec("contract-large", object{"networks": "none", "flavorRef": s.Flavor("m1.large")}))
+			paths := []string{s.Server("first", "contract-1", bare), s.Server("second", "contract-2", bare)}
+			s.Call("third", post, "compute", "/servers", s.Spec("contract-3", bare))
+			s.Call("third, and large", post, "compute", "/servers", s.Spec("contract-3", object{"networks": "none", "flavorRef": s.Flavor("m1.large")}))
+			for _, path := range paths {
+				s.State(path, "ACTIVE")
+			}
+			s.Call("limits", get, "compute", "/limits", nil)
+			s.Gone(paths[0])
+			fewer := s.Call("as many as fit", post, "compute", "/servers", s.Spec("contract-4", object{"networks": "none", "min_count": 1, "max_count": 5}))
+			s.Adopt(fewer)
+			s.Call("more at least than fit", post, "compute", "/servers", s.Spec("contract-5", object{"networks": "none", "min_count": 3, "max_count": 5}))
+		}},
+		{"quota-floating-ips", func(s *Session) {
+			s.Tiny()
+			public := object{"floatingip": object{"floating_network_id": s.Network("public"), "description": "contract"}}
+			first := s.Call("first", post, "network", "/v2.0/floatingips", public)
+			s.Undo(func() { s.Quiet(del, "network", "/v2.0/floatingips/"+first.Text("floatingip", "id"), nil) })
+			s.Call("second", post, "network", "/v2.0/floatingips", public)
+		}},
+	}
+}

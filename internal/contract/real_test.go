@@ -1,0 +1,103 @@
+//go:build contract
+
+package contract
+
+import (
+	"bytes"
+	"flag"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the answers of the real services down") //nolint:gochecknoglobals // flags of go test
+
+// TestReal runs every case on the real services and compares with what they
+// answered when it was written down.
+func TestReal(t *testing.T) {
+	cloud := realCloud(t)
+	for _, c := range Cases() {
+		t.Run(c.Name, func(t *testing.T) {
+			begin := time.Now()
+			got := record(t.Context(), t, cloud, c)
+			t.Logf("%d calls in %s", len(got), time.Since(begin).Round(time.Millisecond))
+			if *update {
+				write(t, c.Name, got)
+			}
+			if diff := cmp.Diff(golden(t, c.Name), got); diff != "" {
+				t.Errorf("the real services answer otherwise than written down (-written +real):\n%s", diff)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name string, transcript []Exchange) {
+	t.Helper()
+	encoded, err := encode(transcript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Dir(goldenFile(name)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(goldenFile(name), encoded, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// realCloud starts the lab, or finds it running, and logs in.
+func realCloud(t *testing.T) *Cloud {
+	t.Helper()
+	clouds, err := ParseClouds(labClouds(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Timeout: 2 * time.Minute}
+	cloud, err := Connect(t.Context(), client, clouds["lab"], clouds["lab-tiny"], clouds["lab-appcred"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cloud
+}
+
+// labClouds runs the lab's script up, which only prints where its clouds.yaml
+// is when the lab is running already. OPENSTACK_LAB is the folder of the lab.
+func labClouds(t *testing.T) []byte {
+	t.Helper()
+	return readLab(t, labPath(t))
+}
+
+func readLab(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func labPath(t *testing.T) string {
+	t.Helper()
+	lab := os.Getenv("OPENSTACK_LAB")
+	if lab == "" {
+		lab = filepath.Join("..", "..", "..", "shared", "openstack-lab")
+	}
+	command := exec.CommandContext(t.Context(), "bash", filepath.Join(lab, "up"))
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Run(); err != nil {
+		t.Fatalf("starting the lab in %s: %v\n%s", lab, err, output.String())
+	}
+	_, rest, found := strings.Cut(output.String(), "clouds.yaml:")
+	if !found {
+		t.Fatalf("the lab does not say where its clouds.yaml is:\n%s", output.String())
+	}
+	path, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	return path
+}
