@@ -1,5 +1,7 @@
 package contract
 
+import "strings"
+
 func imageCases() []Case {
 	return []Case{
 		{"image-lists", func(s *Session) {
@@ -12,6 +14,11 @@ func imageCases() []Case {
 			} {
 				s.Call("list"+query, get, "image", "/v2/images"+query, nil)
 			}
+			var names []string
+			for _, image := range s.Quiet(get, "image", "/v2/images?sort_key=name&sort_dir=asc", nil).List("images") {
+				names = append(names, text(image["name"]))
+			}
+			s.Note("names in order", strings.Join(names, ", "))
 		}},
 		{"image-shows", func(s *Session) {
 			for _, name := range []string{"Ubuntu 24.04", "Ubuntu 24.04 arm64", "Windows Server 2022", "Needs 20 GB"} {

@@ -16,7 +16,7 @@ func listingCases() []Case {
 			s.Until("two servers", "compute", found, func(r Reply) bool {
 				return len(r.List("servers")) == 2 && states(r) == "ACTIVE,ACTIVE"
 			})
-			s.Call("list by reservation", get, "compute", found, nil)
+			s.Call("list by reservation", get, "compute", found+"&sort_key=display_name&sort_dir=asc", nil)
 			for _, server := range s.Quiet(get, "compute", found, nil).List("servers") {
 				s.Gone("/servers/" + text(server["id"]))
 			}

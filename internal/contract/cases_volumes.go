@@ -21,7 +21,11 @@ func volumeCases() []Case {
 			s.Call("volume after the end", get, "volume", volume, nil)
 		}},
 		{"volume-type", func(s *Session) {
-			s.Call("types", get, "volume", "/types", nil)
+			for _, kind := range s.Quiet(get, "volume", "/types", nil).List("volume_types") {
+				if kind["name"] == "lab" {
+					s.Note("type", kind)
+				}
+			}
 			path := s.Adopt(s.Call("create", post, "compute", "/servers", s.Spec("contract-typed", bootVolume(s, "lab", 1))))
 			s.State(path, "ACTIVE")
 			s.Call("unknown type", post, "compute", "/servers", s.Spec("contract-x", bootVolume(s, "nope", 1)))
@@ -38,7 +42,8 @@ func volumeCases() []Case {
 			s.Tiny()
 			path := s.Adopt(s.Call("create", post, "compute", "/servers", s.Spec("contract-volume", bootVolume(s, "", 50))))
 			s.State(path, "ERROR")
-			s.Call("show", get, "compute", path, nil)
+			// Whether it still has addresses is a race in Nova.
+			s.Note("fault", s.Quiet(get, "compute", path, nil).At("server", "fault"))
 		}},
 	}
 }

@@ -73,6 +73,11 @@ func (s *Session) as(label, token, method, service, path string, body any) Reply
 	return reply
 }
 
+// Note writes a part of an answer down, where the rest is chance.
+func (s *Session) Note(label string, value any) {
+	s.transcript = append(s.transcript, Exchange{Call: label, Body: s.scrub.body("", value)})
+}
+
 // Quiet makes a call that does not matter to the transcript.
 func (s *Session) Quiet(method, service, path string, body any) Reply {
 	reply, err := s.cloud.do(s.ctx, request{method, service, path, body, s.micro, s.token()})

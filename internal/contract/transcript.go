@@ -125,7 +125,7 @@ func hidden(key string) (string, bool) {
 // ordered sorts the lists whose order means nothing.
 func ordered(key string, list []any) []any {
 	switch key {
-	case "links", "servers", "images", "tags", "instanceActions", "methods":
+	case "links", "servers", "tags", "instanceActions", "methods":
 		return list
 	}
 	slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })

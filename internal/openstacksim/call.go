@@ -99,7 +99,9 @@ func wrapError(service string, err error) *answer {
 		return glanceError(refusal)
 	case service == serviceNetwork && refusal.status != http.StatusUnauthorized:
 		return neutronError(refusal)
-	case service == serviceCompute && refusal.status != http.StatusUnauthorized, service == serviceVolume && refusal.status != http.StatusUnauthorized:
+	case service == serviceVolume && refusal.status != http.StatusUnauthorized:
+		return cinderError(refusal)
+	case service == serviceCompute && refusal.status != http.StatusUnauthorized:
 		return novaError(refusal)
 	default:
 		return keystoneError(refusal)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -44,8 +45,7 @@ func (s *Simulator) knowsVolumeType(nameOrID string) bool {
 
 // volumeTypeID is the UUID of a volume type.
 func volumeTypeID(name string) string {
-	h := stableHex("volume type " + name)
-	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
+	return stableUUID("volume type " + name)
 }
 
 // bootVolume makes the volume that a server boots from, or says why not.
@@ -109,9 +109,36 @@ func (s *Simulator) volumeView(c *call, v *volume) map[string]any {
 		"snapshot_id": nil, "source_volid": nil, "metadata": map[string]any{}, "user_id": v.user, "bootable": "true",
 		"encrypted": false, "replication_status": nil, "consistencygroup_id": nil, "multiattach": false,
 		"attachments": attachments, "os-vol-tenant-attr:tenant_id": v.project,
-		"volume_image_metadata": map[string]any{"image_id": v.image},
-		"links":                 []link{{Rel: "self", Href: c.root(serviceVolume) + "/v3/" + v.project + "/volumes/" + v.id}},
+		"volume_image_metadata": s.volumeImage(v.image),
+		"links": []link{
+			{Rel: "self", Href: c.root(serviceVolume) + "/v3/" + v.project + "/volumes/" + v.id},
+			{Rel: "bookmark", Href: c.root(serviceVolume) + "/" + v.project + "/volumes/" + v.id},
+		},
 	}
+}
+
+// volumeImage is what a volume remembers of the image it was made from.
+func (s *Simulator) volumeImage(id string) map[string]any {
+	kept := map[string]any{"image_id": id}
+	for _, image := range s.images {
+		if image.ID != id {
+			continue
+		}
+		for key, value := range image.Properties {
+			kept[key] = value
+		}
+		kept["image_name"], kept["checksum"], kept["size"] = image.Name, stableHex(image.ID), "4096"
+		kept["container_format"], kept["disk_format"] = "bare", "raw"
+		kept["min_disk"], kept["min_ram"] = strconv.Itoa(image.MinDisk), strconv.Itoa(image.MinRAM)
+	}
+	return kept
+}
+
+// cinderError wraps a refusal as Cinder does, which is nearly as Nova does.
+func cinderError(e *apiError) *answer {
+	result := novaError(e)
+	result.header = nil
+	return result
 }
 
 func (s *Simulator) listVolumes(c *call) (*answer, error) {

@@ -82,7 +82,7 @@ func (s *Simulator) perform(c *call, found route, status int, fault Fault) *answ
 	s.advance()
 	if fault.DropMarker {
 		if marker := s.servers[c.query.Get("marker")]; marker != nil {
-			s.destroy(marker)
+			s.purge(marker)
 		}
 	}
 	result, err := s.dispatch(c, found, status)
@@ -171,6 +171,10 @@ func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
 		if c.service == serviceCompute || c.service == serviceVolume && !refused {
 			header.Set("X-Compute-Request-Id", c.requestID)
 		}
+	}
+	if c.service == serviceVolume && !c.plain && !refused {
+		header.Set("Openstack-Api-Version", "volume 3.0")
+		header.Set("Vary", "OpenStack-API-Version")
 	}
 	if c.service == serviceIdentity {
 		header.Set("Vary", "X-Auth-Token")

@@ -63,7 +63,8 @@ type Fault struct {
 	RetryAfter string
 	// Drop loses the answer.
 	Drop Drop
-	// DropMarker first destroys the server that the call's marker names.
+	// DropMarker first destroys the server that the call's marker names, and
+	// purges it: Nova goes on after a marker that is only deleted.
 	DropMarker bool
 }
 

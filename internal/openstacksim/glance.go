@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,9 +57,22 @@ func glanceError(e *apiError) *answer {
 }
 
 func (s *Simulator) glanceVersions(c *call) (*answer, error) {
-	return &answer{status: http.StatusMultipleChoices, body: map[string]any{"versions": []any{map[string]any{
-		"id": "v2.9", "status": "CURRENT", "links": []link{{Rel: "self", Href: c.root(serviceImage) + "/v2/"}},
-	}}}}, nil
+	c.plain = true
+	versions := []any{}
+	for _, minor := range []int{15, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0} {
+		status := "SUPPORTED"
+		if minor == 15 {
+			status = "CURRENT"
+		}
+		versions = append(versions, map[string]any{
+			"id": fmt.Sprintf("v2.%d", minor), "status": status, "links": []link{{Rel: "self", Href: c.root(serviceImage) + "/v2/"}},
+		})
+	}
+	status := http.StatusMultipleChoices
+	if strings.HasSuffix(c.request.URL.Path, "/versions") {
+		status = http.StatusOK
+	}
+	return &answer{status: status, body: map[string]any{"versions": versions}}, nil
 }
 
 func (s *Simulator) plantImage(image Image) string {
@@ -137,28 +151,24 @@ func (s *Simulator) listImages(c *call) (*answer, error) {
 			matches = append(matches, image)
 		}
 	}
-	sortImages(matches, c.query.Get("sort"), c.query.Get("sort_key"), c.query.Get("sort_dir"))
+	if err := sortImages(matches, c.query.Get("sort"), c.query.Get("sort_key"), c.query.Get("sort_dir")); err != nil {
+		return nil, err
+	}
 	if marker := c.query.Get("marker"); marker != "" {
 		at := slices.IndexFunc(matches, func(image Image) bool { return image.ID == marker })
 		if at < 0 {
-			return nil, badRequest("Invalid marker. Image could not be found.")
+			return nil, badRequest("No image found with ID %s", marker)
 		}
 		matches = matches[at+1:]
 	}
-	limit := imagePage
-	if n, err := strconv.Atoi(c.query.Get("limit")); err == nil && n > 0 {
-		limit = min(n, 1000)
+	limit, err := imageLimit(c.query.Get("limit"))
+	if err != nil {
+		return nil, err
 	}
-	body := map[string]any{"schema": "/v2/schemas/images"}
-	query := c.query
-	query.Del("marker")
-	body["first"] = withQuery("/v2/images", query.Encode())
-	if len(matches) > limit {
-		matches = matches[:limit]
-	}
+	body := map[string]any{"schema": "/v2/schemas/images", "first": pageLink(c, "")}
+	matches = matches[:min(len(matches), limit)]
 	if len(matches) == limit && limit > 0 {
-		query.Set("marker", matches[len(matches)-1].ID)
-		body["next"] = withQuery("/v2/images", query.Encode())
+		body["next"] = pageLink(c, matches[len(matches)-1].ID)
 	}
 	views := []any{}
 	for _, image := range matches {
@@ -168,16 +178,46 @@ func (s *Simulator) listImages(c *call) (*answer, error) {
 	return ok(body)
 }
 
-func withQuery(path, query string) string {
-	if query == "" {
-		return path
+func imageLimit(asked string) (int, error) {
+	if asked == "" {
+		return imagePage, nil
 	}
-	return path + "?" + query
+	n, err := strconv.Atoi(asked)
+	if err != nil {
+		return 0, badRequest("limit param must be an integer")
+	}
+	if n < 0 {
+		return 0, badRequest("limit param must be positive")
+	}
+	return min(n, 1000), nil
+}
+
+// pageLink is the listing's own address, its parameters in the order of the
+// request, from a marker on.
+func pageLink(c *call, marker string) string {
+	var parameters []string
+	for parameter := range strings.SplitSeq(c.request.URL.RawQuery, "&") {
+		key, value, _ := strings.Cut(parameter, "=")
+		plain, err := url.QueryUnescape(value)
+		if err == nil && key != "" && key != "marker" {
+			parameters = append(parameters, key+"="+url.QueryEscape(plain))
+		}
+	}
+	if marker != "" {
+		parameters = append(parameters, "marker="+marker)
+	}
+	if len(parameters) == 0 {
+		return "/v2/images"
+	}
+	return "/v2/images?" + strings.Join(parameters, "&")
 }
 
 // imageWanted applies the filters of a listing.
 func (s *Simulator) imageWanted(c *call, image Image) (bool, error) {
 	visibility := c.query.Get("visibility")
+	if !slices.Contains([]string{"", "all", "public", "private", "shared", "community"}, visibility) {
+		return false, badRequest("Invalid visibility value: %s", visibility)
+	}
 	switch {
 	case !s.visible(c.auth.project.ID, image),
 		image.Visibility == "community" && image.owner != c.auth.project.ID && visibility != "community" && visibility != "all",
@@ -229,7 +269,7 @@ func splitQuoted(list string) []string {
 }
 
 // sortImages orders by sort=key:dir or sort_key and sort_dir; newest first by default.
-func sortImages(images []Image, both, key, direction string) {
+func sortImages(images []Image, both, key, direction string) error {
 	if both != "" {
 		first, _, _ := strings.Cut(both, ",")
 		key, direction, _ = strings.Cut(first, ":")
@@ -237,11 +277,15 @@ func sortImages(images []Image, both, key, direction string) {
 	if key == "" {
 		key = "created_at"
 	}
+	keys := []string{
+		"name", "status", "container_format", "disk_format", "size", "id", "created_at", "updated_at",
+	}
+	if !slices.Contains(keys, key) {
+		return badRequest("Invalid sort key: %s. It must be one of the following: %s.", key, strings.Join(keys, ", "))
+	}
 	slices.SortStableFunc(images, func(a, b Image) int {
-		order := 0
-		if key == "name" {
-			order = strings.Compare(a.Name, b.Name)
-		} else {
+		order := strings.Compare(fmt.Sprint(imageView(a)[key]), fmt.Sprint(imageView(b)[key]))
+		if key == "created_at" || key == "updated_at" {
 			order = a.created.Compare(b.created)
 		}
 		if order == 0 {
@@ -252,4 +296,5 @@ func sortImages(images []Image, both, key, direction string) {
 		}
 		return order
 	})
+	return nil
 }

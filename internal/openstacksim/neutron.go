@@ -17,12 +17,6 @@ type network struct {
 	used             map[netip.Addr]bool
 }
 
-type securityGroup struct {
-	SecurityGroup
-	id      string
-	created time.Time
-}
-
 func (s *Simulator) neutronRoutes() []route {
 	const root = "/network/v2.0"
 	return []route{
@@ -32,6 +26,7 @@ func (s *Simulator) neutronRoutes() []route {
 		{http.MethodGet, root + "/networks", OpNetworks, false, s.listNetworks},
 		{http.MethodGet, root + "/networks/{id}", OpNetworks, false, s.showNetwork},
 		{http.MethodGet, root + "/subnets", OpSubnets, false, s.listSubnets},
+		{http.MethodGet, root + "/subnets/{id}", OpSubnets, false, s.showSubnet},
 		{http.MethodGet, root + "/security-groups", OpSecurityGroup, false, s.listSecurityGroups},
 		{http.MethodGet, root + "/security-groups/{id}", OpSecurityGroup, false, s.showSecurityGroup},
 		{http.MethodGet, root + "/ports", OpPorts, false, s.listPorts},
@@ -147,7 +142,7 @@ func (s *Simulator) showNetwork(c *call) (*answer, error) {
 	return ok(map[string]any{"network": networkView(n)})
 }
 
-func subnetView(n *network, id string, prefix netip.Prefix) map[string]any {
+func subnetView(n *network, id string, prefix netip.Prefix, dns []string) map[string]any {
 	version, mode, suffix := 4, any(nil), "-v4"
 	if prefix.Addr().Is6() {
 		version, mode, suffix = 6, "slaac", "-v6"
@@ -157,63 +152,39 @@ func subnetView(n *network, id string, prefix netip.Prefix) map[string]any {
 		"ip_version": version, "subnetpool_id": nil, "enable_dhcp": true, "ipv6_ra_mode": mode, "ipv6_address_mode": mode,
 		"gateway_ip": prefix.Masked().Addr().Next().String(), "cidr": prefix.String(), "host_routes": []any{},
 		"allocation_pools": []any{map[string]any{"start": prefix.Masked().Addr().Next().Next().String(), "end": lastAddress(prefix).String()}},
-		"dns_nameservers":  []any{}, "description": "", "service_types": []any{}, "tags": []any{}, "revision_number": 0,
+		"dns_nameservers":  append([]string{}, dns...), "description": "", "service_types": []any{}, "tags": []any{}, "revision_number": 0,
 		"created_at": n.created.UTC().Format(withZone), "updated_at": n.created.UTC().Format(withZone),
 	}
 }
 
 func (s *Simulator) listSubnets(c *call) (*answer, error) {
+	return ok(map[string]any{"subnets": chosen(s.subnets(c), c.query)})
+}
+
+func (s *Simulator) showSubnet(c *call) (*answer, error) {
+	for _, view := range s.subnets(c) {
+		if view["id"] == c.arg("id") {
+			return ok(map[string]any{"subnet": view})
+		}
+	}
+	return nil, neutronRefusal(http.StatusNotFound, "SubnetNotFound", "Subnet %s could not be found.", c.arg("id"))
+}
+
+// subnets are those of the networks that a project may put servers on.
+func (s *Simulator) subnets(c *call) []map[string]any {
 	views := []map[string]any{}
 	for _, n := range s.networks {
 		if !n.Shared && n.Project != c.auth.project.ID {
 			continue
 		}
 		if n.subnet4 != "" {
-			views = append(views, subnetView(n, n.subnet4, n.IPv4))
+			views = append(views, subnetView(n, n.subnet4, n.IPv4, n.DNS))
 		}
 		if n.subnet6 != "" {
-			views = append(views, subnetView(n, n.subnet6, n.IPv6))
+			views = append(views, subnetView(n, n.subnet6, n.IPv6, nil))
 		}
 	}
-	return ok(map[string]any{"subnets": chosen(views, c.query)})
-}
-
-// findSecurityGroup gives the groups of a project with a name or an ID.
-func (s *Simulator) findSecurityGroup(project, nameOrID string) []securityGroup {
-	var found []securityGroup
-	for _, g := range s.securityGroups {
-		if g.Project == project && (g.id == nameOrID || g.Name == nameOrID) {
-			found = append(found, g)
-		}
-	}
-	return found
-}
-
-func securityGroupView(g securityGroup) map[string]any {
-	return map[string]any{
-		"id": g.id, "name": g.Name, "description": g.Description, "stateful": true, "shared": false,
-		"tenant_id": g.Project, "project_id": g.Project, "security_group_rules": []any{}, "tags": []any{}, "revision_number": 1,
-		"created_at": g.created.UTC().Format(withZone), "updated_at": g.created.UTC().Format(withZone),
-	}
-}
-
-func (s *Simulator) listSecurityGroups(c *call) (*answer, error) {
-	views := []map[string]any{}
-	for _, g := range s.securityGroups {
-		if g.Project == c.auth.project.ID {
-			views = append(views, securityGroupView(g))
-		}
-	}
-	return ok(map[string]any{"security_groups": chosen(views, c.query)})
-}
-
-func (s *Simulator) showSecurityGroup(c *call) (*answer, error) {
-	for _, g := range s.securityGroups {
-		if g.Project == c.auth.project.ID && g.id == c.arg("id") {
-			return ok(map[string]any{"security_group": securityGroupView(g)})
-		}
-	}
-	return nil, neutronRefusal(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", c.arg("id"))
+	return views
 }
 
 // chosen applies Neutron's filters: every key names a field, several values
@@ -222,10 +193,24 @@ func chosen(views []map[string]any, query url.Values) []map[string]any {
 	kept := []map[string]any{}
 	for _, view := range views {
 		if fitsQuery(view, query) {
-			kept = append(kept, view)
+			kept = append(kept, onlyFields(view, query["fields"]))
 		}
 	}
 	return kept
+}
+
+// onlyFields drops the fields that were not asked for.
+func onlyFields(view map[string]any, fields []string) map[string]any {
+	if len(fields) == 0 {
+		return view
+	}
+	narrow := map[string]any{}
+	for _, field := range fields {
+		if value, known := view[field]; known {
+			narrow[field] = value
+		}
+	}
+	return narrow
 }
 
 func fitsQuery(view map[string]any, query url.Values) bool {

@@ -24,7 +24,7 @@ func (s *Simulator) floatingView(f *floatingIP) map[string]any {
 	}
 	if p := s.ports[f.port]; p != nil {
 		view["port_id"], view["fixed_ip_address"] = p.id, p.ipv4.String()
-		view["router_id"] = stableHex("router1")
+		view["router_id"] = stableUUID("router1")
 		view["port_details"] = map[string]any{
 			"name": p.name, "network_id": p.network.ID, "mac_address": p.mac, "admin_state_up": true,
 			"status": p.status(), "device_id": p.device, "device_owner": p.owner,

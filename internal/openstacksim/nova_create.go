@@ -79,6 +79,7 @@ func (s *Simulator) createServers(c *call) (*answer, error) {
 
 // enter adds a server to the cloud and starts its build.
 func (s *Simulator) enter(srv *server, requestID string) {
+	s.entered++
 	s.servers[srv.id] = srv
 	s.serverOrder = append(s.serverOrder, srv)
 	if srv.group != nil {
@@ -173,7 +174,7 @@ func (s *Simulator) draftDisk(c *call, srv *server, request serverRequest) error
 		}
 		size, err := device.Size.Int64()
 		if err != nil || size < 1 {
-			return badRequest("Invalid input for field/attribute volume_size. Value: %s.", device.Size)
+			return badRequest("Images with destination_type 'volume' need to have a non-zero size specified")
 		}
 		if device.VolumeType != "" && !s.knowsVolumeType(device.VolumeType) {
 			return badRequest("Volume type %s could not be found.", device.VolumeType)
@@ -225,9 +226,9 @@ func (s *Simulator) admit(c *call, request serverRequest, draft *server) (int, e
 	if limit := project.Quota.MetadataItems; limit != Unlimited && len(draft.metadata) > limit {
 		return 0, forbidden("Maximum number of metadata items exceeds %d", limit)
 	}
-	count, refusal := s.fitting(project, draft.flavor, most)
-	if refusal != nil && count < least {
-		return 0, refusal
+	count, err := s.fitting(project, draft.flavor, least, most)
+	if err != nil {
+		return 0, err
 	}
 	if limit := project.Quota.Ports; limit != Unlimited && len(draft.wantNetworks) > 0 {
 		free := (limit - s.portsOf(project.ID)) / len(draft.wantNetworks)

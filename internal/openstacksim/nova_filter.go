@@ -91,20 +91,28 @@ func (f *serverFilter) takeOther(c *call, key, value string, values []string) (e
 		}
 	case "status":
 		for _, status := range values {
-			f.statuses = append(f.statuses, strings.ToUpper(status))
+			if status = strings.ToUpper(status); knownStatus(status) {
+				f.statuses = append(f.statuses, status)
+			}
+		}
+		if f.statuses == nil {
+			return badRequest("Invalid status value")
 		}
 	case "changes-since":
 		f.since, err = parseTime(value)
 	case "changes-before":
 		f.before, err = parseTime(value)
 	case "locked":
+		if !c.micro.least(73) {
+			return nil
+		}
 		locked, bad := strconv.ParseBool(value)
-		if bad != nil || !c.micro.least(73) {
+		if bad != nil {
 			return badRequest("Invalid input for query parameters locked. Value: %s.", value)
 		}
 		f.locked = &locked
 	default:
-		return unknownFilter(c, key, value)
+		return unknownFilter(c, key)
 	}
 	return err
 }
@@ -120,7 +128,7 @@ func parseTime(text string) (time.Time, error) {
 
 // unknownFilter refuses, from 2.75 on, what Nova does not know; before, and
 // for what members may not filter by, the key is ignored.
-func unknownFilter(c *call, key, value string) error {
+func unknownFilter(c *call, key string) error {
 	known := []string{
 		"limit", "marker", "sort_key", "sort_dir", "all_tenants", "deleted", "ip", "ip6", "availability_zone",
 		"config_drive", "key_name", "created_at", "launched_at", "terminated_at", "power_state", "task_state", "vm_state",
@@ -131,5 +139,12 @@ func unknownFilter(c *call, key, value string) error {
 	if !c.micro.least(75) || slices.Contains(known, key) {
 		return nil
 	}
-	return badRequest("Invalid input for query parameters %s. Value: %s. Additional properties are not allowed ('%s' was unexpected)", key, value, key)
+	return badRequest("'%s' does not match any of the regexes: '^_'", key)
+}
+
+func knownStatus(status string) bool {
+	return slices.Contains([]string{
+		"ACTIVE", "BUILD", "DELETED", "ERROR", "HARD_REBOOT", "MIGRATING", "PASSWORD", "PAUSED", "REBOOT", "REBUILD", "RESCUE",
+		"RESIZE", "REVERT_RESIZE", "SHELVED", "SHELVED_OFFLOADED", "SHUTOFF", "SOFT_DELETED", "SUSPENDED", "UNKNOWN", "VERIFY_RESIZE",
+	}, status)
 }

@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -156,6 +157,13 @@ func (s *Simulator) remove(srv *server, forced bool) {
 		}
 		s.destroy(srv)
 	})
+}
+
+// purge takes a server out of the database, as deleted ones are one day.
+func (s *Simulator) purge(srv *server) {
+	s.destroy(srv)
+	delete(s.servers, srv.id)
+	s.serverOrder = slices.DeleteFunc(s.serverOrder, func(other *server) bool { return other == srv })
 }
 
 // destroy ends a server at once.

@@ -1,7 +1,9 @@
 package openstacksim
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -21,8 +23,8 @@ func (s *Simulator) usage(project string) usage {
 }
 
 // fitting gives how many more servers of a flavor the quota allows, at most
-// want, and the refusal for when it does not allow want.
-func (s *Simulator) fitting(project *Project, f Flavor, want int) (int, error) {
+// want, and the refusal for when that is fewer than least.
+func (s *Simulator) fitting(project *Project, f Flavor, least, want int) (int, error) {
 	used := s.usage(project.ID)
 	resources := []struct {
 		name              string
@@ -33,24 +35,24 @@ func (s *Simulator) fitting(project *Project, f Flavor, want int) (int, error) {
 		{"ram", used.ram, project.Quota.RAM, f.RAM},
 	}
 	fits := want
-	var overs []string
-	first := -1
-	for i, r := range resources {
+	var overs, asked, taken, limits []string
+	for _, r := range resources {
 		if r.limit == Unlimited || r.used+r.each*want <= r.limit {
 			continue
 		}
-		overs = append(overs, r.name)
-		if first < 0 {
-			first = i
+		request := strconv.Itoa(r.each * want)
+		if r.name == "instances" && least < want {
+			request = fmt.Sprintf("%d-%d", least, want)
 		}
+		overs, asked = append(overs, r.name), append(asked, request)
+		taken, limits = append(taken, strconv.Itoa(r.used)), append(limits, strconv.Itoa(r.limit))
 		fits = min(fits, max(r.limit-r.used, 0)/max(r.each, 1))
 	}
-	if first < 0 {
-		return want, nil
+	if fits >= least {
+		return fits, nil
 	}
-	r := resources[first]
-	return fits, forbidden("Quota exceeded for %[1]s: Requested %[2]d, but already used %[3]d of %[4]d %[1]s",
-		strings.Join(overs, ", "), r.each*want, r.used, r.limit)
+	return fits, forbidden("Quota exceeded for %[1]s: Requested %[2]s, but already used %[3]s of %[4]s %[1]s",
+		strings.Join(overs, ", "), strings.Join(asked, ", "), strings.Join(taken, ", "), strings.Join(limits, ", "))
 }
 
 func (s *Simulator) showLimits(c *call) (*answer, error) {

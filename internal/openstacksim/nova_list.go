@@ -79,7 +79,7 @@ func (s *Simulator) page(c *call) ([]*server, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	ordered, err := s.from(c, c.query.Get("marker"), filter)
+	ordered, err := s.from(c, c.query.Get("marker"))
 	if err != nil {
 		return nil, "", err
 	}
@@ -103,12 +103,16 @@ func (s *Simulator) page(c *call) ([]*server, string, error) {
 }
 
 // from gives the project's servers in the order of the listing, after the marker.
-func (s *Simulator) from(c *call, marker string, filter serverFilter) ([]*server, error) {
+// That may be a deleted one, until it is purged from the database.
+func (s *Simulator) from(c *call, marker string) ([]*server, error) {
 	var ordered []*server
 	for _, srv := range s.serverOrder {
 		if srv.project == c.auth.project.ID {
 			ordered = append(ordered, srv)
 		}
+	}
+	if c.query.Get("sort_key") == "display_name" {
+		slices.SortStableFunc(ordered, func(a, b *server) int { return strings.Compare(a.name, b.name) })
 	}
 	if c.query.Get("sort_dir") != "asc" {
 		slices.Reverse(ordered)
@@ -117,7 +121,7 @@ func (s *Simulator) from(c *call, marker string, filter serverFilter) ([]*server
 		return ordered, nil
 	}
 	at := slices.IndexFunc(ordered, func(srv *server) bool {
-		return srv.id == marker && (!srv.gone() || !filter.since.IsZero())
+		return srv.id == marker
 	})
 	if at < 0 {
 		return nil, badRequest("marker [%s] not found", marker)

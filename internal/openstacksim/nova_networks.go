@@ -3,6 +3,7 @@ package openstacksim
 import (
 	"encoding/json"
 	"net/http"
+	"strings"
 )
 
 type requestedNetwork struct {
@@ -42,7 +43,7 @@ func (s *Simulator) wantedNetworks(c *call, raw json.RawMessage) ([]wantedNetwor
 	}
 	var requested []requestedNetwork
 	if err := json.Unmarshal(raw, &requested); err != nil {
-		return nil, invalid("networks", pyRepr(raw), pyRepr(raw)+" is not valid under any of the given schemas")
+		return nil, invalid("networks", strings.Trim(pyRepr(raw), "'"), pyRepr(raw)+" is not valid under any of the given schemas")
 	}
 	if len(requested) == 0 {
 		return s.automaticNetwork(c)

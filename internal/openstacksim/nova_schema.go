@@ -28,7 +28,7 @@ func (s *Simulator) parseCreate(c *call) (serverRequest, hints, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(envelope.Server, &fields); err != nil {
-		return request, hints{}, invalid("body", pyRepr(c.body), "'server' is a required property")
+		return request, hints{}, badRequest("'server' is a required property")
 	}
 	if err := checkFields(c, envelope.Server, fields); err != nil {
 		return request, hints{}, err
@@ -66,8 +66,21 @@ func checkFields(c *call, raw json.RawMessage, fields map[string]json.RawMessage
 			return invalid("server", pyRepr(raw), fmt.Sprintf("Additional properties are not allowed ('%s' was unexpected)", name))
 		}
 	}
-	if strings.Contains(string(fields["block_device_mapping_v2"]), `"volume_type"`) && !c.micro.least(67) {
-		return invalid("0", pyRepr(fields["block_device_mapping_v2"]), "Additional properties are not allowed ('volume_type' was unexpected)")
+	return checkDevices(c, fields["block_device_mapping_v2"])
+}
+
+func checkDevices(c *call, raw json.RawMessage) error {
+	var devices []json.RawMessage
+	if len(raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(raw, &devices); err != nil {
+		return invalid("block_device_mapping_v2", pyRepr(raw), pyRepr(raw)+" is not of type 'array'")
+	}
+	for i, device := range devices {
+		if strings.Contains(string(device), `"volume_type"`) && !c.micro.least(67) {
+			return invalid(strconv.Itoa(i), pyRepr(device), "Additional properties are not allowed ('volume_type' was unexpected)")
+		}
 	}
 	return nil
 }

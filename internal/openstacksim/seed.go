@@ -90,10 +90,25 @@ type Network struct {
 	Shared, External bool
 	// IPv4 and IPv6 are the ranges of its subnets; invalid ones mean no subnet.
 	IPv4, IPv6 netip.Prefix
+	// DNS are the name servers of the IPv4 subnet.
+	DNS []string
 }
 
-// SecurityGroup is one of a project, by the project's name.
-type SecurityGroup struct{ Name, Project, Description string }
+// SecurityGroup is one of a project, by the project's name. The rules that
+// every new group has need no entry.
+type SecurityGroup struct {
+	Name, Project, Description string
+	Rules                      []SecurityRule
+}
+
+// SecurityRule lets one port of a protocol through, from or to Remote (a range
+// of addresses). Ethertype is IPv4 or IPv6.
+type SecurityRule struct {
+	Ingress                     bool
+	Ethertype, Protocol, Remote string
+	Port                        int
+	own                         bool // from the group's own members
+}
 
 // Seed is what a cloud begins with.
 type Seed struct {
@@ -154,12 +169,15 @@ func DefaultSeed() Seed {
 		KeyPairs:     []KeyPair{{Name: "fleeting", PublicKey: throwawayKey()}},
 		ServerGroups: []ServerGroup{{Name: "runners", Policy: "soft-anti-affinity", Project: DefaultProject}},
 		Networks: []Network{
-			{Name: "private", Shared: true, IPv4: netip.MustParsePrefix("127.10.0.0/16"), IPv6: netip.MustParsePrefix("fd00:10::/64")},
+			{Name: "private", Shared: true, IPv4: netip.MustParsePrefix("127.10.0.0/16"), IPv6: netip.MustParsePrefix("fd00:10::/64"), DNS: []string{"127.10.0.2"}},
 			{Name: "second", Project: DefaultProject, IPv4: netip.MustParsePrefix("127.20.0.0/16")},
 			{Name: "public", External: true, IPv4: netip.MustParsePrefix("127.30.0.0/16")},
 		},
 		SecurityGroups: []SecurityGroup{
-			{Name: "ssh", Project: DefaultProject, Description: "TCP 22 from everywhere"},
+			{Name: "ssh", Project: DefaultProject, Description: "TCP 22 from everywhere", Rules: []SecurityRule{
+				{Ingress: true, Ethertype: "IPv4", Protocol: "tcp", Port: 22, Remote: "0.0.0.0/0"},
+				{Ingress: true, Ethertype: "IPv6", Protocol: "tcp", Port: 22, Remote: "::/0"},
+			}},
 		},
 		VolumeTypes: []string{"lab"},
 		Regions:     []string{DefaultRegion},

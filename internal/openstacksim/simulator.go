@@ -24,7 +24,8 @@ type Simulator struct {
 	callSeq  uint64
 
 	fates      func(n int, server ServerInfo) Fate
-	created    int
+	created    int // by users, for SetFates
+	entered    int
 	cellDown   bool
 	listingLag time.Duration
 

@@ -78,7 +78,7 @@ func (s *Simulator) Snapshot() Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	shot := Snapshot{ServersCreated: len(s.serverOrder)}
+	shot := Snapshot{ServersCreated: s.entered}
 	for _, srv := range s.serverOrder {
 		if !srv.gone() {
 			shot.Servers = append(shot.Servers, s.serverInfo(srv))

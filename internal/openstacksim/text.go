@@ -13,6 +13,12 @@ func stableHex(text string) string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
+// stableUUID is stableHex in the form of a UUID.
+func stableUUID(text string) string {
+	h := stableHex(text)
+	return fmt.Sprintf("%s-%s-%s-%s-%s", h[:8], h[8:12], h[12:16], h[16:20], h[20:])
+}
+
 func cutPrefixFold(text, prefix string) (string, bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
 		return text, false
