@@ -3,6 +3,7 @@ package trust
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
@@ -53,10 +54,8 @@ func anchored(pattern string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrRequirement, err)
 	}
-	for _, anybody := range []string{"", "\x00", "https://a.invalid/b", "a@b.invalid"} {
-		if re.MatchString(anybody) {
-			return "", because(ErrRequirement, "pattern %q matches anybody", pattern)
-		}
+	if slices.ContainsFunc([]string{"", "\x00", "https://a.invalid/b", "a@b.invalid"}, re.MatchString) {
+		return "", because(ErrRequirement, "pattern %q matches anybody", pattern)
 	}
 	return whole, nil
 }

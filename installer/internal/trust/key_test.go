@@ -96,8 +96,9 @@ func editEnvelope(tb testing.TB, l trusttest.Layer, from, to string) trusttest.L
 	if inner, ok := doc["dsseEnvelope"].(map[string]any); ok {
 		env = inner
 	}
-	raw, err := base64.StdEncoding.DecodeString(env["payload"].(string))
-	if err != nil || !strings.Contains(string(raw), from) {
+	text, ok := env["payload"].(string)
+	raw, err := base64.StdEncoding.DecodeString(text)
+	if !ok || err != nil || !strings.Contains(string(raw), from) {
 		tb.Fatalf("no %q in %s (%v)", from, raw, err)
 	}
 	env["payload"] = base64.StdEncoding.EncodeToString([]byte(strings.Replace(string(raw), from, to, 1)))

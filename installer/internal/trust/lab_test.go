@@ -3,6 +3,7 @@ package trust_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -96,10 +97,7 @@ var accepted = map[string][]string{
 func TestLabMatrix(t *testing.T) {
 	t.Parallel()
 	lab := trusttest.Lab(t)
-	want := map[string][]string{}
-	for name, list := range accepted {
-		want[name] = list
-	}
+	want := maps.Clone(accepted)
 	want["key, root"] = accepted["key"]
 	want["id, pattern"] = accepted["id"]
 	want["id, stamp"] = slices.Concat(accepted["id"], accepted["id, stamp"])

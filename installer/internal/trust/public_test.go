@@ -99,34 +99,19 @@ func TestPublicInstanceTrust(t *testing.T) {
 	ev := publicEvidence(t, "sigstore.js@2.0.0-provenance.sigstore.json")
 	id := Identity{Issuer: githubIssuer, Subject: publicSigner}
 	for name, c := range map[string]struct {
-		edit func(root map[string]any)
+		edit func(root map[string][]any)
 		want error
 	}{
-		"no log":                  {func(r map[string]any) { r["tlogs"] = nil }, ErrRequirement},
-		"no authority":            {func(r map[string]any) { r["certificateAuthorities"] = nil }, ErrRequirement},
-		"no certificate log":      {func(r map[string]any) { r["ctlogs"] = nil }, ErrRequirement},
-		"another log":             {func(r map[string]any) { r["tlogs"] = r["ctlogs"] }, ErrUntrustedTime},
-		"another certificate log": {func(r map[string]any) { r["ctlogs"] = r["tlogs"] }, ErrUntrustedCertificate},
-		"log ended before":        {func(r map[string]any) { end(r["tlogs"]) }, ErrUntrustedTime},
-		"certificate log ended":   {func(r map[string]any) { end(r["ctlogs"]) }, ErrUntrustedCertificate},
-		"only the first authority": {func(r map[string]any) {
-			cas := r["certificateAuthorities"].([]any)
-			r["certificateAuthorities"] = cas[:1]
-		}, ErrUntrustedCertificate},
+		"no log":                   {func(r map[string][]any) { r["tlogs"] = nil }, ErrRequirement},
+		"no authority":             {func(r map[string][]any) { r["certificateAuthorities"] = nil }, ErrRequirement},
+		"no certificate log":       {func(r map[string][]any) { r["ctlogs"] = nil }, ErrRequirement},
+		"another log":              {func(r map[string][]any) { r["tlogs"] = r["ctlogs"] }, ErrUntrustedTime},
+		"another certificate log":  {func(r map[string][]any) { r["ctlogs"] = r["tlogs"] }, ErrUntrustedCertificate},
+		"log ended before":         {func(r map[string][]any) { end(r["tlogs"]) }, ErrUntrustedTime},
+		"certificate log ended":    {func(r map[string][]any) { end(r["ctlogs"]) }, ErrUntrustedCertificate},
+		"only the first authority": {func(r map[string][]any) { r["certificateAuthorities"] = r["certificateAuthorities"][:1] }, ErrUntrustedCertificate},
 	} {
-		var doc map[string]any
-		if err := json.Unmarshal(publicRoot, &doc); err != nil {
-			t.Fatal(err)
-		}
-		c.edit(doc)
-		raw, err := json.Marshal(doc)
-		if err != nil {
-			t.Fatal(err)
-		}
-		roots, err := LoadTrustedRoot(raw)
-		if err != nil {
-			t.Fatal(err)
-		}
+		roots := editedRoot(t, c.edit)
 		r, err := RequireIdentity(id, IdentityOptions{Roots: roots})
 		if err == nil {
 			_, err = r.verifyBundle(t.Context(), publicDigest, ev)
@@ -137,10 +122,48 @@ func TestPublicInstanceTrust(t *testing.T) {
 	}
 }
 
+// editedRoot is the public instance's root after a change to its lists.
+func editedRoot(tb testing.TB, edit func(map[string][]any)) *TrustedRoot {
+	tb.Helper()
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(publicRoot, &doc); err != nil {
+		tb.Fatal(err)
+	}
+	lists := map[string][]any{"tlogs": nil, "ctlogs": nil, "certificateAuthorities": nil}
+	for name := range lists {
+		var list []any
+		if err := json.Unmarshal(doc[name], &list); err != nil {
+			tb.Fatal(err)
+		}
+		lists[name] = list
+	}
+	edit(lists)
+	for name, list := range lists {
+		raw, err := json.Marshal(list)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		doc[name] = raw
+	}
+	raw, err := json.Marshal(doc)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	roots, err := LoadTrustedRoot(raw)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return roots
+}
+
 // end lets every key of a list of logs expire before anything was signed.
-func end(logs any) {
-	for _, l := range logs.([]any) {
-		l.(map[string]any)["publicKey"].(map[string]any)["validFor"] = map[string]any{"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"}
+func end(logs []any) {
+	for _, l := range logs {
+		if log, ok := l.(map[string]any); ok {
+			if key, ok := log["publicKey"].(map[string]any); ok {
+				key["validFor"] = map[string]any{"start": "2020-01-01T00:00:00Z", "end": "2020-01-02T00:00:00Z"}
+			}
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (s Services) transport(ctx context.Context) http.RoundTripper {
 		both, cancel := context.WithCancel(r.Context())
 		stop := context.AfterFunc(ctx, cancel)
 		release := func() { stop(); cancel() }
-		resp, err := inner.RoundTrip(r.WithContext(both))
+		resp, err := inner.RoundTrip(r.WithContext(both)) //nolint:contextcheck // both ends with either of the two
 		if err != nil {
 			release()
 			return nil, err
