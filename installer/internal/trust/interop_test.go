@@ -1,0 +1,191 @@
+//go:build interop
+
+package trust_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+)
+
+// cosignIsWrong lists the samples that `cosign verify` accepts and we do not:
+// cosign 3 takes any attestation in a bundle for a signature.
+var cosignIsWrong = []string{
+	"key-att-bundle", "key-att-bundle-referrers", "key-att-bundle-v2cli",
+	"keyless-att-bundle-rekor1", "keyless-att-bundle-rekor1-tsa", "keyless-att-bundle-rekor2", "neg-att-wrong-type-bundle",
+}
+
+// TestVerdictsLive compares our verdict on what lies in the lab's registries
+// with that of cosign 2 and 3, sample by sample.
+func TestVerdictsLive(t *testing.T) {
+	lab, err := siglab.Open(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := liveRequirements(t, lab)
+	agreed := map[bool]int{}
+	var wrong []string
+	for name, repository := range liveSamples(t, lab) {
+		for mode, r := range all {
+			cosign := cosignVerdict(t, lab, mode, repository)
+			ours := liveVerdict(t, r, repository)
+			want := cosign && !slices.Contains(cosignIsWrong, name)
+			if cosign != want {
+				wrong = append(wrong, name)
+			}
+			if want != (ours == nil) {
+				t.Errorf("%s, %s: cosign accepts: %v, ours: %v", name, mode, cosign, ours)
+				continue
+			}
+			agreed[want]++
+		}
+	}
+	slices.Sort(wrong)
+	if diff := cmp.Diff(cosignIsWrong, wrong); diff != "" {
+		t.Errorf("where cosign takes an attestation for a signature: %s", diff)
+	}
+	t.Logf("the same verdict: %d accepted, %d refused", agreed[true], agreed[false])
+}
+
+func liveRequirements(tb testing.TB, lab *siglab.Lab) map[string]trust.Requirement {
+	tb.Helper()
+	read := func(elem ...string) []byte {
+		raw, err := os.ReadFile(lab.Path(elem...))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return raw
+	}
+	roots, err := trust.LoadTrustedRoot(read("trust", "trusted_root.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	key, err := trust.RequireKey(read("keys", "cosign.pub"), trust.KeyOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	id, err := trust.RequireIdentity(trust.Identity{Issuer: siglab.Issuer, Subject: siglab.Subject}, trust.IdentityOptions{Roots: roots, UnsafeNoSCT: true})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return map[string]trust.Requirement{"key": key, "id": id}
+}
+
+// liveSamples maps the names of the samples to repositories.
+func liveSamples(tb testing.TB, lab *siglab.Lab) map[string]string {
+	tb.Helper()
+	list, err := os.ReadFile(lab.Path("samples.tsv"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	found := map[string]string{}
+	for line := range strings.Lines(string(list)) {
+		fields := strings.Split(line, "\t")
+		found[fields[0]] = strings.TrimSuffix(fields[1], ":v1.2.3")
+	}
+	if len(found) < 50 {
+		tb.Fatalf("%d samples only", len(found))
+	}
+	return found
+}
+
+// cosignVerdict is true if one of cosign's ways to verify a signature accepts.
+func cosignVerdict(tb testing.TB, lab *siglab.Lab, mode, repository string) bool {
+	tb.Helper()
+	flags := []string{"--trusted-root", lab.Path("trust", "trusted_root.json")}
+	if mode == "key" {
+		flags = append(flags, "--key", lab.Path("keys", "cosign.pub"), "--insecure-ignore-tlog")
+	} else {
+		flags = append(flags, "--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, "--insecure-ignore-sct")
+	}
+	at := repository + ":v1.2.3"
+	for _, try := range []struct {
+		version int
+		args    []string
+	}{
+		{2, []string{"verify", "--offline"}},
+		{2, []string{"verify", "--offline", "--experimental-oci11"}},
+		{3, []string{"verify"}},
+		{3, []string{"verify", "--use-signed-timestamps"}},
+	} {
+		if mode == "key" && slices.Contains(try.args, "--use-signed-timestamps") {
+			continue
+		}
+		if _, err := lab.Cosign(tb.Context(), try.version, slices.Concat(try.args, flags, []string{at})...); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+func liveVerdict(tb testing.TB, r trust.Requirement, repository string) error {
+	tb.Helper()
+	client, err := ociregistry.NewClient()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	repo, err := client.Repository(repository)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	index, err := repo.Resolve(tb.Context(), "v1.2.3")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, err = r.VerifySignature(tb.Context(), index.Digest, fetchEvidence(tb, repo, index))
+	return err
+}
+
+func fetchEvidence(tb testing.TB, repo *ociregistry.Repository, subject ocispec.Descriptor) []trust.Evidence {
+	tb.Helper()
+	manifests, err := repo.Referrers(tb.Context(), subject)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, suffix := range []string{"sig", "att"} {
+		d, err := repo.Resolve(tb.Context(), trusttest.Tag(subject.Digest, suffix))
+		if errors.Is(err, ociregistry.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		manifests = append(manifests, d)
+	}
+	var all []trust.Evidence
+	for _, d := range manifests {
+		raw, err := repo.FetchAll(tb.Context(), d, 4<<20)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var m ocispec.Manifest
+		if err := json.Unmarshal(raw, &m); err != nil {
+			tb.Fatal(err)
+		}
+		for _, l := range m.Layers {
+			payload, err := repo.FetchAll(tb.Context(), l, trust.MaxPayload)
+			if err != nil {
+				tb.Fatal(err)
+			}
+			if digest.FromBytes(payload) != l.Digest {
+				tb.Fatalf("%s differs", l.Digest)
+			}
+			if f, ok := trust.FormatOf(l.MediaType); ok {
+				all = append(all, trust.Evidence{Format: f, Payload: payload, Annotations: l.Annotations, Origin: d.Digest.String()})
+			}
+		}
+	}
+	return all
+}
