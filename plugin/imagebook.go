@@ -22,7 +22,7 @@ type imageBook struct {
 	client *cloud.Client
 	wanted string // name or ID
 
-	lookup sync.Mutex // one lookup at a time; the others wait for its result
+	lookup chan struct{} // held during a lookup; the others wait for its result
 
 	mu        sync.Mutex
 	current   cloud.Image
@@ -33,7 +33,7 @@ type imageBook struct {
 
 func newImageBook(client *cloud.Client, wanted string, current cloud.Image) *imageBook {
 	return &imageBook{
-		client: client, wanted: wanted, current: current, looked: time.Now(),
+		client: client, wanted: wanted, lookup: make(chan struct{}, 1), current: current, looked: time.Now(),
 		platforms: map[string]platform{current.ID: platformOf(current)},
 		retry:     map[string]time.Time{},
 	}
@@ -42,8 +42,12 @@ func newImageBook(client *cloud.Client, wanted string, current cloud.Image) *ima
 // newest returns the image to create servers of. A name is looked up again
 // once per scale-up; an ID is pinned.
 func (b *imageBook) newest(ctx context.Context) (cloud.Image, error) {
-	b.lookup.Lock()
-	defer b.lookup.Unlock()
+	select {
+	case b.lookup <- struct{}{}:
+		defer func() { <-b.lookup }()
+	case <-ctx.Done():
+		return cloud.Image{}, ctx.Err()
+	}
 	b.mu.Lock()
 	current, fresh := b.current, time.Since(b.looked) < imageFresh || b.current.ID == b.wanted
 	b.mu.Unlock()

@@ -47,7 +47,13 @@ func openSession(ctx context.Context, opts Options) (*session, error) {
 	if err := s.authenticate(ctx); err != nil {
 		return nil, err
 	}
-	s.provider.ReauthFunc = func(ctx context.Context) error {
+	s.provider.ReauthFunc = func(ctx context.Context) (err error) {
+		// A panic would leave every later call waiting for this one.
+		defer func() {
+			if cause := recover(); cause != nil {
+				err = fmt.Errorf("authenticate: internal error: %v", cause)
+			}
+		}()
 		// The callers that wait for this token are not all cancelled when the
 		// one that happened to ask for it is.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), authTimeout)

@@ -56,18 +56,13 @@ func (g *Group) doubt(inst *instance, err error) {
 
 // refuse notes that no server was made. The name stays reserved, for a slot
 // that the host counts must become a server, and is tried again when the pace
-// allows it; after the build timeout it is given up.
+// allows it; after the build timeout [Group.Update] gives it up.
 func (g *Group) refuse(inst *instance, reason string) {
 	g.fail(inst, reason)
 	inst.stage = queued
 	inst.attempts++
 	inst.due = g.now()
-	switch {
-	case inst.doomed, g.closing:
-		g.bury(inst)
-	case g.now().Sub(inst.reserved) > g.settings.BuildTimeout:
-		g.log.Warn("server given up", "server", inst.name, "reason", reason,
-			"after", g.now().Sub(inst.reserved).Round(time.Second).String())
+	if inst.doomed || g.closing {
 		g.bury(inst)
 	}
 }

@@ -30,6 +30,7 @@ func (g *Group) Update(ctx context.Context, report func(name string, state State
 	}
 	g.reconcile(listed)
 	g.confirmMissing(ctx, listed, started)
+	g.expire()
 	for _, r := range g.reports() {
 		report(r.name, r.state)
 	}
@@ -111,6 +112,19 @@ func (g *Group) vanish(inst *instance) {
 		}
 	}
 	g.bury(inst)
+}
+
+// expire gives up names whose turn did not come within the build timeout: the
+// host asks again for what it still needs.
+func (g *Group) expire() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, inst := range g.instances {
+		if inst.stage == queued && !inst.busy && g.now().Sub(inst.reserved) > g.settings.BuildTimeout {
+			g.log.Warn("server given up before it could be created", "server", inst.name)
+			g.bury(inst)
+		}
+	}
 }
 
 type reportLine struct {
