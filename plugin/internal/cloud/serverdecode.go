@@ -1,76 +1,13 @@
 package cloud
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"maps"
 	"net/netip"
-	"slices"
 	"time"
 )
-
-// wireServer is the part of Nova's server that is decoded. The rest, several
-// times as much, is skipped without being kept.
-type wireServer struct {
-	ID        string                   `json:"id"`
-	Name      string                   `json:"name"`
-	Status    string                   `json:"status"`
-	TaskState string                   `json:"OS-EXT-STS:task_state"`
-	Created   string                   `json:"created"`
-	Image     wireImage                `json:"image"`
-	Locked    bool                     `json:"locked"`
-	Metadata  map[string]string        `json:"metadata"`
-	Addresses map[string][]wireAddress `json:"addresses"`
-	Fault     *wireFault               `json:"fault"`
-}
-
-type wireAddress struct {
-	Addr string `json:"addr"`
-	Type string `json:"OS-EXT-IPS:type"`
-}
-
-type wireFault struct {
-	Message string `json:"message"`
-}
-
-// wireImage is an object, or an empty string for a server that boots from a
-// volume.
-type wireImage struct{ id string }
-
-// UnmarshalJSON accepts both forms.
-func (i *wireImage) UnmarshalJSON(raw []byte) error {
-	if len(raw) > 0 && raw[0] != '{' {
-		return nil
-	}
-	var object struct {
-		ID string `json:"id"`
-	}
-	err := json.Unmarshal(raw, &object)
-	i.id = object.ID
-	return err
-}
-
-func (w *wireServer) server() Server {
-	s := Server{
-		ID: w.ID, Name: w.Name, Status: w.Status, TaskState: w.TaskState,
-		Image: w.Image.id, Locked: w.Locked, Metadata: w.Metadata,
-	}
-	// A server whose time cannot be read is still a server.
-	s.Created, _ = time.Parse(time.RFC3339, w.Created)
-	if w.Fault != nil {
-		s.Fault = w.Fault.Message
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.Addresses)) {
-		for _, a := range w.Addresses[name] {
-			if ip, err := netip.ParseAddr(a.Addr); err == nil {
-				s.Addresses = append(s.Addresses, Address{Network: name, IP: ip, Floating: a.Type == "floating"})
-			}
-		}
-	}
-	return s
-}
 
 // serverPage is one page of a listing.
 type serverPage struct {
@@ -78,82 +15,151 @@ type serverPage struct {
 	next    string // link to the next page; empty on the last
 }
 
-// decodePage reads a page of servers one by one, so that no more than one is
-// held in its wire form.
+// decodePage reads a page of servers. It keeps only what [Server] has.
 func decodePage(body io.Reader) (serverPage, error) {
 	var page serverPage
-	decoder := json.NewDecoder(body)
-	if err := expect(decoder, json.Delim('{')); err != nil {
-		return page, err
-	}
 	listed := false
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return page, err
-		}
-		switch key {
+	err := decodeObject(body, func(s *scanner, key []byte) {
+		switch string(key) {
 		case "servers":
-			listed = true
-			err = page.decodeServers(decoder)
+			listed = s.array(func() { page.servers = append(page.servers, s.server()) })
 		case "servers_links":
-			err = page.decodeLinks(decoder)
+			s.array(func() {
+				if rel, href := s.link(); rel == "next" {
+					page.next = href
+				}
+			})
 		default:
-			var skipped json.RawMessage
-			err = decoder.Decode(&skipped)
+			s.skip()
 		}
-		if err != nil {
-			return page, err
-		}
-	}
-	if err := expect(decoder, json.Delim('}')); err != nil {
-		return page, err
+	})
+	if err != nil {
+		return serverPage{}, err
 	}
 	if !listed {
 		// Something else answered in Nova's place. An empty listing would
 		// read as "all servers are gone".
-		return page, errors.New("the answer has no list of servers")
+		return serverPage{}, errors.New("the answer has no list of servers")
+	}
+	for _, server := range page.servers {
+		if server.ID == "" {
+			return serverPage{}, errors.New("the answer has a server without an ID")
+		}
 	}
 	return page, nil
 }
 
-func (p *serverPage) decodeServers(decoder *json.Decoder) error {
-	if err := expect(decoder, json.Delim('[')); err != nil {
-		return err
-	}
-	for decoder.More() {
-		var wire wireServer
-		if err := decoder.Decode(&wire); err != nil {
-			return err
+// decodeServer reads the answer about one server.
+func decodeServer(body io.Reader) (Server, error) {
+	var server Server
+	err := decodeObject(body, func(s *scanner, key []byte) {
+		if string(key) == "server" {
+			server = s.server()
+		} else {
+			s.skip()
 		}
-		p.servers = append(p.servers, wire.server())
-	}
-	return expect(decoder, json.Delim(']'))
+	})
+	return server, err
 }
 
-func (p *serverPage) decodeLinks(decoder *json.Decoder) error {
-	var links []struct {
-		Rel  string `json:"rel"`
-		Href string `json:"href"`
-	}
-	if err := decoder.Decode(&links); err != nil {
+// decodeObject reads a JSON object to its end and walks over its members. What
+// is cut off, or followed by anything, is refused.
+func decodeObject(body io.Reader, member func(s *scanner, key []byte)) error {
+	var raw bytes.Buffer
+	if _, err := raw.ReadFrom(body); err != nil {
 		return err
 	}
-	for _, link := range links {
-		if link.Rel == "next" {
-			p.next = link.Href
-		}
+	if !json.Valid(raw.Bytes()) {
+		return errors.New("the answer is not valid JSON, or is cut off")
+	}
+	s := &scanner{b: raw.Bytes()}
+	if !s.object(func(key []byte) { member(s, key) }) {
+		return errors.New("the answer is not a JSON object")
 	}
 	return nil
 }
 
-func expect(decoder *json.Decoder, want json.Delim) error {
-	token, err := decoder.Token()
-	if err != nil {
-		return err
-	}
-	if token != want {
-		return fmt.Errorf("expected %q, found %v", want, token)
-	}
-	return nil
+// server takes one server, in the form of the compute API reference, "Show
+// server details".
+func (s *scanner) server() Server {
+	var server Server
+	s.object(func(key []byte) {
+		switch string(key) {
+		case "id":
+			server.ID = s.text()
+		case "name":
+			server.Name = s.text()
+		case "status":
+			server.Status = s.text()
+		case "OS-EXT-STS:task_state":
+			server.TaskState = s.text()
+		case "created":
+			// A server whose time cannot be read is still a server.
+			server.Created, _ = time.Parse(time.RFC3339, s.text())
+		case "image":
+			server.Image = s.member("id")
+		case "locked":
+			server.Locked = s.flag()
+		case "fault":
+			server.Fault = s.member("message")
+		case "metadata":
+			server.Metadata = map[string]string{}
+			s.object(func(key []byte) { server.Metadata[string(key)] = s.text() })
+		case "addresses":
+			s.object(func(key []byte) { server.Addresses = s.addresses(string(key), server.Addresses) })
+		default:
+			s.skip()
+		}
+	})
+	return server
+}
+
+// addresses takes the addresses on one network.
+func (s *scanner) addresses(network string, known []Address) []Address {
+	s.array(func() {
+		address := Address{Network: network}
+		s.object(func(key []byte) {
+			switch string(key) {
+			case "addr":
+				address.IP, _ = netip.ParseAddr(s.text())
+			case "OS-EXT-IPS:type":
+				address.Floating = s.text() == "floating"
+			default:
+				s.skip()
+			}
+		})
+		if address.IP.IsValid() {
+			known = append(known, address)
+		}
+	})
+	return known
+}
+
+// member takes an object and returns one text of it. A server that boots from
+// a volume has an empty string in place of an image.
+func (s *scanner) member(name string) string {
+	var text string
+	s.object(func(key []byte) {
+		if string(key) == name {
+			text = s.text()
+		} else {
+			s.skip()
+		}
+	})
+	return text
+}
+
+// link takes a link of a listing.
+func (s *scanner) link() (rel, href string) {
+	s.object(func(key []byte) {
+		switch string(key) {
+		case "rel":
+			rel = s.text()
+		case "href":
+			href = s.text()
+		default:
+			s.skip()
+		}
+	})
+	return rel, href
 }

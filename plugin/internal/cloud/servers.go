@@ -113,14 +113,19 @@ func markerOf(link string) (string, error) {
 
 // GetServer returns one server, or an error that wraps [ErrNotFound].
 func (c *Client) GetServer(ctx context.Context, id string) (Server, error) {
-	var wire struct {
-		Server wireServer `json:"server"`
+	op := "show server " + id
+	var server Server
+	err := c.do(ctx, call{
+		op: op, method: http.MethodGet, service: compute, path: "servers/" + url.PathEscape(id), ok: []int{http.StatusOK},
+		decode: func(_ http.Header, body io.Reader) (err error) {
+			server, err = decodeServer(body)
+			return err
+		},
+	})
+	if err == nil && server.ID != id {
+		err = &Error{Op: op, Kind: ErrTransient, Message: "the answer is about something else"}
 	}
-	err := c.get(ctx, "show server "+id, compute, "servers/"+url.PathEscape(id), nil, &wire)
-	if err == nil && wire.Server.ID != id {
-		err = &Error{Op: "show server " + id, Kind: ErrTransient, Message: "the answer is about something else"}
-	}
-	return wire.Server.server(), err
+	return server, err
 }
 
 // DeleteServer asks for the deletion of a server. Nova answers before the work
