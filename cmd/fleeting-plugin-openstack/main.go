@@ -3,7 +3,10 @@
 package main
 
 import (
+	"context"
 	"os"
+	"os/signal"
+	"syscall"
 
 	fleetingplugin "gitlab.com/gitlab-org/fleeting/fleeting/plugin"
 
@@ -16,8 +19,16 @@ import (
 var version, revision string
 
 func main() {
-	if len(os.Args) > 1 && os.Args[1] == "bootstrap" {
-		os.Exit(bootstrap(os.Args[2:], os.Getenv, os.Stdout, os.Stderr))
+	build := plugin.WithVersion(version, revision)
+	switch args := os.Args[1:]; {
+	case len(args) > 0 && args[0] == "bootstrap":
+		os.Exit(bootstrap(args[1:], os.Getenv, os.Stdout, os.Stderr))
+	case isForPeople(args):
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		code := runForPeople(ctx, args, os.Stdout, os.Stderr, build)
+		stop()
+		os.Exit(code)
+	default:
+		fleetingplugin.Main(plugin.New(build), plugin.VersionInfo(version, revision))
 	}
-	fleetingplugin.Main(plugin.New(plugin.WithVersion(version, revision)), plugin.VersionInfo(version, revision))
 }

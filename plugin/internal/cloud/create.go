@@ -135,3 +135,6 @@ func createdID(header http.Header, body io.Reader) (string, error) {
 	}
 	return "", err
 }
+
+// Request is the body that creates the server, for people to read.
+func (s ServerSpec) Request() any { return s.wire() }

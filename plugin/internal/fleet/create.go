@@ -97,7 +97,7 @@ func settleDelay(attempts int) time.Duration {
 func (g *Group) owned(servers []Server) []Server {
 	var ours []Server
 	for _, s := range servers {
-		if s.Owned && isName(g.settings.Name, s.Name) && s.Phase != Gone {
+		if s.Owned && IsName(g.settings.Name, s.Name) && s.Phase != Gone {
 			ours = append(ours, s)
 		}
 	}

@@ -30,8 +30,8 @@ func newName(group string) string {
 	return b.String()
 }
 
-// isName reports whether a server name is one that newName could have made.
-func isName(group, name string) bool {
+// IsName reports whether a server name is one that newName could have made.
+func IsName(group, name string) bool {
 	suffix, ok := strings.CutPrefix(name, group+"-")
 	if !ok || len(suffix) != suffixLength {
 		return false

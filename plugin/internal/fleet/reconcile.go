@@ -16,7 +16,7 @@ func (g *Group) reconcile(listed []Server) {
 	foreign := map[string]bool{}
 	for _, s := range listed {
 		switch {
-		case !s.Owned || !isName(g.settings.Name, s.Name):
+		case !s.Owned || !IsName(g.settings.Name, s.Name):
 			foreign[s.ID] = true
 			g.reportForeign(s)
 		case g.strays[s.ID] != nil:

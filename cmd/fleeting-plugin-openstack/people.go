@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin"
+)
+
+// Exit codes, as those of fleeting-plugin.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+)
+
+// A command is for people; the runner never calls one.
+type command struct {
+	summary string
+	run     func(ctx context.Context, c *call) error
+}
+
+// call is one command that was asked for.
+type call struct {
+	config plugin.Config
+	opts   []plugin.Option
+	out    io.Writer
+	asJSON bool
+	yes    bool
+}
+
+// errNotOK ends a command whose output says already what is wrong.
+var errNotOK = errors.New("not ok")
+
+func commands() map[string]command {
+	return map[string]command{
+		"check":   {summary: "try everything that starting does, change nothing", run: check},
+		"plan":    {summary: "show what a server would be created with, and how many fit", run: plan},
+		"list":    {summary: "list the servers that carry the group's tag", run: list},
+		"cleanup": {summary: "delete the group's servers (with --yes; shows them without)", run: cleanup},
+	}
+}
+
+// isForPeople tells whether the arguments name one of the commands here rather
+// than one of fleeting's.
+func isForPeople(args []string) bool {
+	if len(args) == 0 {
+		return false
+	}
+	_, ok := commands()[args[0]]
+	return ok || slices.Contains([]string{"help", "-h", "--help", "-help"}, args[0])
+}
+
+// runForPeople runs a command and returns the exit code.
+func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts ...plugin.Option) int {
+	chosen, ok := commands()[args[0]]
+	if !ok {
+		usage(out)
+		return exitOK
+	}
+	c := &call{out: out, opts: opts}
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags.SetOutput(errs)
+	path := flags.String("config", "/etc/gitlab-runner/config.toml", "the runner's config.toml, or a JSON file that is a plugin_config")
+	runner := flags.String("runner", "", "name of the [[runners]] entry, if several use this plugin")
+	output := flags.String("output", "text", "text or json")
+	flags.BoolVar(&c.yes, "yes", false, "really delete (cleanup)")
+	if err := flags.Parse(args[1:]); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return exitOK
+		}
+		return exitUsage
+	}
+	if flags.NArg() > 0 || *output != "text" && *output != "json" {
+		fmt.Fprintf(errs, "%s: unexpected argument; see %s --help\n", args[0], args[0])
+		return exitUsage
+	}
+	c.asJSON = *output == "json"
+	var err error
+	if c.config, err = readConfig(*path, *runner); err == nil {
+		err = chosen.run(ctx, c)
+	}
+	switch {
+	case err == nil:
+		return exitOK
+	case !errors.Is(err, errNotOK):
+		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
+	}
+	return exitFailed
+}
+
+func usage(out io.Writer) {
+	fmt.Fprint(out, "fleeting-plugin-openstack is started by GitLab Runner, without arguments. For people:\n\n")
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	known := commands()
+	for _, name := range []string{"check", "plan", "list", "cleanup"} {
+		fmt.Fprintf(table, "  %s\t%s\n", name, known[name].summary)
+	}
+	fmt.Fprintf(table, "  version\tprint the version\n  bootstrap REPO\tcopy the plugin into $FLEETING_PLUGIN_PATH, or /plugins\n")
+	_ = table.Flush()
+	fmt.Fprint(out, "\nEach takes --config FILE, --runner NAME and --output text|json.\n")
+}
+
+// print writes a value as JSON, or a table of it.
+func (c *call) print(value any, table func(io.Writer)) error {
+	if c.asJSON {
+		encoder := json.NewEncoder(c.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(value)
+	}
+	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
+	table(w)
+	return w.Flush()
+}
+
+func check(ctx context.Context, c *call) error {
+	findings := plugin.Check(ctx, c.config, c.opts...)
+	err := c.print(findings, func(w io.Writer) {
+		for _, f := range findings {
+			mark := "ok"
+			if !f.OK {
+				mark = "WRONG"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\n", mark, f.Subject, f.Detail)
+		}
+	})
+	if err == nil && slices.ContainsFunc(findings, func(f plugin.Finding) bool { return !f.OK }) {
+		return errNotOK
+	}
+	return err
+}
+
+func plan(ctx context.Context, c *call) error {
+	intent, err := plugin.Plan(ctx, c.config, c.opts...)
+	if err != nil {
+		return err
+	}
+	return c.print(intent, func(w io.Writer) {
+		request, _ := json.MarshalIndent(intent.Request, "", "  ") //nolint:errchkjson // made of strings and numbers
+		fmt.Fprintf(w, "POST /servers\n%s\n\n", request)
+		if intent.Room < 0 {
+			fmt.Fprintln(w, "No limit of the project applies.")
+			return
+		}
+		fmt.Fprintf(w, "%d such servers fit into the project's limits; %s would run out first.\n", intent.Room, intent.Limit)
+	})
+}
+
+func list(ctx context.Context, c *call) error {
+	servers, err := plugin.List(ctx, c.config, c.opts...)
+	if err != nil {
+		return err
+	}
+	return c.print(servers, func(w io.Writer) { table(w, servers) })
+}
+
+func cleanup(ctx context.Context, c *call) error {
+	servers, err := plugin.Cleanup(ctx, c.config, !c.yes, c.opts...)
+	if printErr := c.print(servers, func(w io.Writer) {
+		table(w, servers)
+		if c.yes {
+			fmt.Fprintf(w, "\n%d servers are being deleted.\n", len(servers))
+		} else {
+			fmt.Fprintf(w, "\n%d servers would be deleted; add --yes to do it. Stop the runner first.\n", len(servers))
+		}
+	}); printErr != nil {
+		return printErr
+	}
+	return err
+}
+
+func table(w io.Writer, servers []plugin.GroupServer) {
+	fmt.Fprintln(w, "NAME\tSTATE\tADDRESS\tCREATED\tID\tDETAIL")
+	for _, s := range servers {
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, s.Address, s.Created.UTC().Format(time.DateTime), s.ID, s.Detail)
+	}
+}
