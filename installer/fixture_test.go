@@ -121,3 +121,13 @@ func registries(t *testing.T) map[string]*registrytest.Registry {
 		"referrers API": registrytest.NewReferrers(t),
 	}
 }
+
+// newLayout is an empty OCI layout.
+func newLayout(tb testing.TB) *ociregistry.Layout {
+	tb.Helper()
+	layout, err := ociregistry.CreateLayout(tb.Context(), tb.TempDir())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return layout
+}

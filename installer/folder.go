@@ -174,53 +174,52 @@ func (f *Folder) List() ([]Installed, error) {
 	return list, nil
 }
 
-// At gives the installed version that a path belongs to: the folder of the
-// version, or a file in it.
-func (f *Folder) At(path string) (Installed, error) {
-	abs, err := filepath.Abs(path)
+// InstalledAt gives the installed version that a path belongs to: the folder of
+// the version, or a file in it, wherever that is.
+func InstalledAt(path string) (Installed, error) {
+	dir, err := filepath.Abs(path)
 	if err != nil {
 		return Installed{}, err
 	}
-	list, err := f.List()
-	if err != nil {
-		return Installed{}, err
-	}
-	for _, installed := range list {
-		if rel, err := filepath.Rel(installed.Dir, abs); err == nil && filepath.IsLocal(rel) {
-			return installed, nil
+	for range maxDepthOfFiles {
+		content, err := store.ReadReceipt(dir)
+		if err == nil {
+			receipt, err := decodeReceipt(content)
+			return newInstalled(dir, receipt, false), failed("looking at", path, err)
 		}
+		dir = filepath.Dir(dir)
 	}
-	return Installed{}, failed("looking for", path, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir()))
+	return Installed{}, failed("looking at", path, fmt.Errorf("%w: no receipt there", ErrNotInstalled))
 }
+
+// maxDepthOfFiles is how far above a file the receipt of its plugin is looked for.
+const maxDepthOfFiles = 8
 
 // Verify reads an installed version again and compares every file with the
 // receipt: content, mode, and that there is nothing else. Differences match
-// [ErrChanged].
-func (f *Folder) Verify(ctx context.Context, installed Installed) error {
-	if installed.Foreign {
-		return fmt.Errorf("%s: %w: it has no receipt", installed.Dir, ErrChanged)
+// [ErrChanged]. It does not ask who signed; the receipt says who did.
+func (i Installed) Verify(ctx context.Context) error {
+	if i.Foreign {
+		return fmt.Errorf("%s: %w: it has no receipt", i.Dir, ErrChanged)
 	}
-	root, err := os.OpenRoot(installed.Dir)
+	root, err := os.OpenRoot(i.Dir)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	expected := map[string]ReceiptFile{store.ReceiptName: {}}
+	expected := map[string]bool{store.ReceiptName: true}
 	var problems []error
-	for _, file := range installed.Receipt.Files {
-		expected[file.Name] = file
+	for _, file := range i.Receipt.Files {
+		expected[file.Name] = true
 		if err := verifyFile(ctx, root, file); err != nil {
-			problems = append(problems, fmt.Errorf("%s: %w", filepath.Join(installed.Dir, file.Name), err))
+			problems = append(problems, fmt.Errorf("%s: %w", filepath.Join(i.Dir, file.Name), err))
 		}
 	}
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+		if err == nil && !d.IsDir() && !expected[name] {
+			problems = append(problems, fmt.Errorf("%s: %w: it was not installed", filepath.Join(i.Dir, name), ErrChanged))
 		}
-		if _, ok := expected[name]; !ok {
-			problems = append(problems, fmt.Errorf("%s: %w: it was not installed", filepath.Join(installed.Dir, name), ErrChanged))
-		}
-		return nil
+		return err
 	})
 	return errors.Join(append(problems, err)...)
 }

@@ -51,7 +51,7 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
 	if i.folder != nil {
 		installed, err := i.folder.find(ref, opts.As)
-		if err == nil && i.allows(installed) && i.folder.Verify(ctx, installed) == nil {
+		if err == nil && i.allows(installed) && installed.Verify(ctx) == nil {
 			return installed, nil
 		}
 		if err != nil && !errors.Is(err, ErrNotInstalled) {

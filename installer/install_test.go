@@ -275,7 +275,7 @@ func TestReceipt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("receipt (-want +got):\n%s", diff)
 	}
-	if err := i.Folder().Verify(t.Context(), installed); err != nil {
+	if err := installed.Verify(t.Context()); err != nil {
 		t.Errorf("right after installing: %v", err)
 	}
 	for name, change := range map[string]func() error{
@@ -291,7 +291,7 @@ func TestReceipt(t *testing.T) {
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}
-		if err := i.Folder().Verify(t.Context(), installed); !errors.Is(err, installer.ErrChanged) {
+		if err := installed.Verify(t.Context()); !errors.Is(err, installer.ErrChanged) {
 			t.Errorf("%s: got %v; want ErrChanged", name, err)
 		}
 	}

@@ -108,7 +108,7 @@ func FuzzReference(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
- t.Helper()
+		t.Helper()
 		ref, err := installer.ParseReference(text)
 		if err != nil {
 			return

@@ -96,11 +96,7 @@ type check struct {
 }
 
 func verifyInstalled(ctx context.Context, app *cli.App, flags *installFlags, args []string) error {
-	folder, err := flags.folder()
-	if err != nil {
-		return err
-	}
-	list, err := installedAt(folder, args)
+	list, err := installedAt(flags, args)
 	if err != nil {
 		return err
 	}
@@ -110,7 +106,7 @@ func verifyInstalled(ctx context.Context, app *cli.App, flags *installFlags, arg
 	for _, installed := range list {
 		c := check{Installed: installed, OK: true}
 		state := "as installed"
-		if err := folder.Verify(ctx, installed); err != nil {
+		if err := installed.Verify(ctx); err != nil {
 			problems = append(problems, err)
 			c.OK, c.Problem, state = false, err.Error(), "CHANGED"
 			if installed.Foreign {
@@ -126,12 +122,16 @@ func verifyInstalled(ctx context.Context, app *cli.App, flags *installFlags, arg
 	return errors.Join(problems...)
 }
 
-func installedAt(folder *installer.Folder, args []string) ([]installer.Installed, error) {
-	if len(args) == 0 {
-		return folder.List()
+func installedAt(flags *installFlags, args []string) ([]installer.Installed, error) {
+	if len(args) == 1 {
+		one, err := installer.InstalledAt(args[0])
+		return []installer.Installed{one}, err
 	}
-	one, err := folder.At(args[0])
-	return []installer.Installed{one}, err
+	folder, err := flags.folder()
+	if err != nil {
+		return nil, err
+	}
+	return folder.List()
 }
 
 func signerColumn(installed installer.Installed) string {

@@ -73,7 +73,7 @@ func (s *Store) Version(p Plugin, v version.Version) (Entry, error) {
 
 func (s *Store) read(p Plugin, v version.Version, dir string) (Entry, error) {
 	entry := Entry{Plugin: p, Version: v, Dir: dir}
-	receipt, err := readReceipt(dir)
+	receipt, err := ReadReceipt(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Entry{}, fmt.Errorf("receipt of %s %s: %w", p.name, v, err)
 	}
@@ -81,7 +81,9 @@ func (s *Store) read(p Plugin, v version.Version, dir string) (Entry, error) {
 	return entry, nil
 }
 
-func readReceipt(dir string) (_ []byte, err error) {
+// ReadReceipt gives the receipt in the folder of a version; the error is that of
+// the file system.
+func ReadReceipt(dir string) (_ []byte, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err

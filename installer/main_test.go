@@ -1,0 +1,95 @@
+package installer_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+)
+
+// dialed says where connections to addresses without a registry really go.
+var dialed sync.Map
+
+// TestMain also is the program that tests start many times, or kill.
+func TestMain(m *testing.M) {
+	// The runner's installer takes no ports, and its client gives no way to set
+	// a dialer but this variable.
+	if transport, ok := remote.DefaultTransport.(*http.Transport); ok {
+		transport.DialContext = dial
+	}
+	if os.Getenv("INSTALLER_TEST_CHILD") != "" {
+		os.Exit(child())
+	}
+	os.Exit(m.Run())
+}
+
+func dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if to, ok := dialed.Load(addr); ok {
+		addr = to.(string) //nolint:errcheck // only portless stores
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, addr)
+}
+
+// portless makes a registry reachable under a private address, each test its own:
+// for the runner's installer, which uses plain HTTP for those, through its
+// transport, for ours through portlessClient.
+func portless(tb testing.TB, ip string, registry *registrytest.Registry) string {
+	tb.Helper()
+	if _, taken := dialed.LoadOrStore(ip+":80", registry.Host); taken {
+		tb.Fatalf("%s is used by another test", ip)
+	}
+	return ip
+}
+
+func portlessClient(tb testing.TB, host string) *ociregistry.Client {
+	tb.Helper()
+	c, err := ociregistry.NewClient(ociregistry.WithPlainHTTP(host), ociregistry.WithTransport(&http.Transport{DialContext: dial}))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+// child installs what its environment says and prints the path.
+func child() int {
+	key, err := os.ReadFile(os.Getenv("INSTALLER_TEST_KEY"))
+	if err != nil {
+		return fail(err)
+	}
+	signer, err := installer.RequireKey(key, installer.KeyOptions{})
+	if err != nil {
+		return fail(err)
+	}
+	policy, err := installer.NewPolicy(installer.Rule{Scope: "**", Signers: []installer.Signer{signer}})
+	if err != nil {
+		return fail(err)
+	}
+	i, err := installer.New(policy, installer.WithFolder(os.Getenv("INSTALLER_TEST_FOLDER")))
+	if err != nil {
+		return fail(err)
+	}
+	ref, err := installer.ParseReference(os.Getenv("INSTALLER_TEST_CHILD"))
+	if err != nil {
+		return fail(err)
+	}
+	installed, err := i.Install(context.Background(), ref, installer.InstallOptions{As: alias})
+	if err != nil {
+		return fail(err)
+	}
+	fmt.Fprintln(os.Stdout, installed.Path)
+	return 0
+}
+
+func fail(err error) int {
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
