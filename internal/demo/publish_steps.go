@@ -55,10 +55,10 @@ func (d *demo) build(ctx context.Context) error {
 	for _, p := range d.platforms() {
 		names = append(names, p.String())
 	}
-	d.say("the plugin for %s, reproducibly", strings.Join(names, ", "))
+	d.say("and the plugin, reproducibly, for %s; each takes a while the first time", strings.Join(names, ", "))
 	_, err := dist.Build(ctx, dist.Options{
 		Source: d.opts.Source, Out: d.path("dist"), Version: version, Platforms: d.platforms(),
-		PluginOnly: true, Env: d.opts.Environ,
+		PluginOnly: true, Env: d.opts.Environ, Log: d,
 	})
 	return err
 }
@@ -68,7 +68,7 @@ func (d *demo) tool(args ...string) command {
 }
 
 func (d *demo) packagePlugin(ctx context.Context) error {
-	_, err := d.run(ctx, d.tool("package", "dist/plugin", "--version", version, "--layout", "layout"))
+	_, err := d.run(ctx, d.tool("package", "--quiet", "dist/plugin", "--version", version, "--layout", "layout"))
 	return err
 }
 
@@ -78,7 +78,7 @@ func (d *demo) publish(ctx context.Context) error {
 		return err
 	}
 	d.image = d.registry.host + "/demo/fleeting-plugin-openstack:" + version
-	_, err = d.run(ctx, d.tool("push", "layout", d.image))
+	_, err = d.run(ctx, d.tool("push", "--quiet", "layout", d.image))
 	return err
 }
 
@@ -119,16 +119,28 @@ func (d *demo) installCommand() command {
 }
 
 func (d *demo) sign(ctx context.Context) error {
-	if _, err := d.run(ctx, d.tool("sign", "--key", "demo.key", d.image)); err != nil {
+	if _, err := d.run(ctx, d.tool("sign", "--quiet", "--key", "demo.key", d.image)); err != nil {
 		return err
 	}
-	_, err := d.run(ctx, d.tool("attest", "--key", "demo.key", d.image))
+	_, err := d.run(ctx, d.tool("attest", "--quiet", "--key", "demo.key", d.image))
 	return err
 }
 
+// inspect shows the first part of what is published, and counts the rest.
 func (d *demo) inspect(ctx context.Context) error {
-	_, err := d.run(ctx, d.tool("inspect", d.image))
-	return err
+	c := d.tool("inspect", d.image)
+	c.silent = true
+	out, err := d.run(ctx, c)
+	if err != nil {
+		return err
+	}
+	head, evidence, found := strings.Cut(out, "\nSUBJECT ")
+	if !found {
+		return fmt.Errorf("inspect shows no signatures:\n%s", out)
+	}
+	d.say("%s", strings.TrimSpace(head))
+	d.say("and %d signatures, attestations and SBOMs that hang off it", strings.Count(evidence, "\n"))
+	return nil
 }
 
 func (d *demo) install(ctx context.Context) error {

@@ -60,6 +60,12 @@ func (s *story) indented(text string) {
 	}
 }
 
+// Write lets others write lines into the story.
+func (s *story) Write(p []byte) (int, error) {
+	s.indented(string(p))
+	return len(p), nil
+}
+
 // shorten shows path as name from now on.
 func (s *story) shorten(path, name string) { s.short = append(s.short, path, name) }
 
