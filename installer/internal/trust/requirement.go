@@ -97,6 +97,9 @@ func RequireIdentity(id Identity, opts IdentityOptions) (Requirement, error) {
 	return Requirement{identity: &identityRequirement{IdentityOptions: opts, identity: id}}, nil
 }
 
+// IsZero reports whether nothing is required, so that everything is refused.
+func (r Requirement) IsZero() bool { return r.key == nil && r.identity == nil }
+
 // String names the requirement in one line, for messages.
 func (r Requirement) String() string {
 	switch {
