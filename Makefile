@@ -84,7 +84,7 @@ contract: ## compare the simulator with real OpenStack services (Debian packages
 
 interop: ## compare with cosign and the runner's installer (builds them)
 	$(call needs,internal/interop)
-	$(GO) test -count=1 -tags interop -timeout 60m ./internal/interop/...
+	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/interop/... ./packager/internal/signer ./installer/internal/trust
 
 e2e: ## run the artifact in real container software (Debian packages, root)
 	$(call needs,internal/e2e)
