@@ -61,22 +61,8 @@ func listFiles(dir string) ([]file, error) {
 
 // place makes dir hold the files, and says which ones it wrote.
 func place(files []file, target, dir string) (written []string, repaired bool, err error) {
-	missing := files
-	if info, err := os.Lstat(dir); err == nil {
-		if !info.IsDir() {
-			return nil, false, fmt.Errorf("%w: it is no folder", ErrBootstrap)
-		}
-		if missing, err = different(files, dir); err != nil {
-			return nil, false, err
-		}
-		if err := openToAll(dir, target); err != nil {
-			return nil, false, err
-		}
-		if len(missing) == 0 {
-			return nil, false, nil
-		}
-		repaired = true
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	missing, repaired, err := lacking(files, target, dir)
+	if err != nil || len(missing) == 0 {
 		return nil, false, err
 	}
 	stage, err := os.MkdirTemp(target, stagePrefix)
@@ -100,6 +86,23 @@ func place(files []file, target, dir string) (written []string, repaired bool, e
 		return nil, repaired, err
 	}
 	return written, repaired, openToAll(dir, target)
+}
+
+// lacking returns the files that dir lacks, and whether there is such a folder.
+func lacking(files []file, target, dir string) (missing []file, exists bool, err error) {
+	info, err := os.Lstat(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return files, false, nil
+	case err != nil:
+		return nil, false, err
+	case !info.IsDir():
+		return nil, true, fmt.Errorf("%w: it is no folder", ErrBootstrap)
+	}
+	if missing, err = different(files, dir); err != nil {
+		return nil, true, err
+	}
+	return missing, true, openToAll(dir, target)
 }
 
 // commit moves what is staged to its place: the folder as a whole, or each file
@@ -155,16 +158,16 @@ func (f file) sameAs(path string) (bool, error) {
 }
 
 func sameContent(a, b string) (same bool, err error) {
-	left, err := os.Open(a) //nolint:gosec // the plugin's own folder
+	left, err := os.Open(a)
 	if err != nil {
 		return false, err
 	}
-	defer left.Close()
-	right, err := os.Open(b) //nolint:gosec // the plugin folder that the administrator named
+	defer func() { _ = left.Close() }() // only read
+	right, err := os.Open(b)
 	if err != nil {
 		return false, err
 	}
-	defer right.Close()
+	defer func() { _ = right.Close() }() // only read
 	const chunk = 256 << 10
 	x, y := make([]byte, chunk), make([]byte, chunk)
 	for {
@@ -190,7 +193,7 @@ func stageFile(f file, stage string) error {
 	if err != nil {
 		return err
 	}
-	defer source.Close()
+	defer func() { _ = source.Close() }() // only read
 	target, err := os.OpenFile(filepath.Join(stage, f.name()), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ const modesMatter = true
 
 // syncDir makes a folder's entries last. Some file systems cannot be asked to.
 func syncDir(dir string) error {
-	d, err := os.Open(dir) //nolint:gosec // the plugin folder that the administrator named
+	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}

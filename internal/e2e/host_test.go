@@ -1,0 +1,108 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// oneStep bounds a single command. Emulated processors are slow, and so are
+// machines that others use.
+const oneStep = 10 * time.Minute
+
+// run runs a program to its end and returns its standard output.
+func run(t *testing.T, env []string, name string, args ...string) string {
+	t.Helper()
+	stdout, all, err := try(t, env, name, args...)
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, all)
+	}
+	return stdout
+}
+
+// try is run for programs that may fail; all is both of its outputs.
+func try(t *testing.T, env []string, name string, args ...string) (stdout, all string, err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), oneStep)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	var out, both bytes.Buffer
+	cmd.Stdout, cmd.Stderr = tee{&out, &both}, &both
+	err = cmd.Run()
+	return out.String(), both.String(), err
+}
+
+// quiet runs a program after a test has ended.
+func quiet(env []string, name string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), oneStep)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// tee writes to two buffers, from the one goroutine that copies.
+type tee [2]*bytes.Buffer
+
+func (w tee) Write(p []byte) (int, error) {
+	w[0].Write(p)
+	return w[1].Write(p)
+}
+
+// install brings the Debian packages that are missing.
+func install(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("containers, packages and binfmt_misc need root")
+	}
+	start := time.Now()
+	if out := run(t, nil, "./install.sh"); out != "" {
+		t.Logf("%s(%.0f s)", out, time.Since(start).Seconds())
+	}
+}
+
+// emulate has the kernel start arm64 programs through qemu. Debian's package
+// registers nothing where systemd does not run.
+func emulate(t *testing.T) {
+	t.Helper()
+	const registry, entry = "/proc/sys/fs/binfmt_misc", "/proc/sys/fs/binfmt_misc/qemu-aarch64"
+	if _, err := os.Stat(registry + "/register"); err != nil {
+		run(t, nil, "mount", "-t", "binfmt_misc", "binfmt_misc", registry)
+	}
+	if _, err := os.Stat(entry); err == nil {
+		return
+	}
+	rule, err := os.ReadFile("/usr/lib/binfmt.d/qemu-aarch64.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(registry+"/register", rule, 0o200); err != nil {
+		t.Fatalf("registering qemu: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := os.WriteFile(entry, []byte("-1"), 0o200); err != nil {
+			t.Errorf("unregistering qemu: %v", err)
+		}
+	})
+}
+
+// version is the first line that a program says of itself, without its name.
+func version(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	line, _, _ := strings.Cut(run(t, nil, name, args...), "\n")
+	for _, word := range strings.Fields(line) {
+		word = strings.TrimPrefix(word, "v")
+		if word[0] >= '0' && word[0] <= '9' {
+			return strings.TrimSuffix(word, ",")
+		}
+	}
+	return line
+}

@@ -1,0 +1,264 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// The architectures that the tests run: one of them is emulated.
+func architectures() []string { return []string{"amd64", "arm64"} }
+
+const (
+	openstackPackage = "github.com/radome-io/fleeting-plugin-openstack/cmd/fleeting-plugin-openstack"
+	dummyPackage     = "gitlab.com/gitlab-org/fleeting/fleeting/plugin/fleeting-plugin-dummy/cmd/fleeting-plugin-dummy"
+
+	// openstackVersion is what our plugin is built and published as.
+	openstackVersion = "1.2.3"
+	// storedHost stands for the registry in names of plugins: the runner looks
+	// up none under a registry with a port.
+	storedHost = "registry.example.com"
+)
+
+// lab is a registry with what the tests need in it, and a folder for the rest.
+type lab struct {
+	dir      string
+	registry *registrytest.Registry
+	client   *ociregistry.Client
+	report   report
+
+	openstack, dummy published
+	// guest is the image that stands in for the runner, and guestFile its
+	// executable for this machine.
+	guest, guestFile string
+}
+
+// published is a plugin in the registry.
+type published struct {
+	title   string
+	image   string // "host:port/path", without a tag
+	stored  string // the same without a port: what bootstrap and config.toml are told
+	version string
+	digest  digest.Digest
+}
+
+// reference is the image by its version.
+func (p published) reference() string { return p.image + ":" + p.version }
+
+// folder is where the plugin lands below the plugin folder.
+func (p published) folder() string { return filepath.Join(p.stored, p.version) }
+
+// newLab builds and publishes everything.
+func newLab(t *testing.T) *lab {
+	t.Helper()
+	l := &lab{dir: labDir(t), registry: registrytest.New(t)}
+	client, err := ociregistry.NewClient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.client = client
+	l.report.check(t, "go", "build and publish our plugin", func(t *testing.T) {
+		l.openstack = l.publish(t, "openstack", openstackPackage, "-X main.version="+openstackVersion)
+	})
+	l.report.check(t, "go", "build and publish fleeting's dummy plugin", func(t *testing.T) {
+		l.dummy = l.publish(t, "dummy", dummyPackage, "")
+	})
+	l.report.check(t, "go", "build the runner's stand-in", l.publishGuest)
+	if t.Failed() {
+		t.FailNow()
+	}
+	return l
+}
+
+// labDir is a short path: sockets of containers have limits of their own.
+func labDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "e2e-") //nolint:usetesting // its mounts must be undone before it is removed
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(unmountBelow(dir), os.RemoveAll(dir)); err != nil {
+			t.Errorf("removing %s: %v", dir, err)
+		}
+	})
+	return dir
+}
+
+// compile builds a static executable for linux.
+func compile(t *testing.T, arch, ldflags, output, pkg string) {
+	t.Helper()
+	env := []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}
+	run(t, env, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w "+ldflags, "-o", output, pkg)
+}
+
+// publish builds a plugin, packages it and pushes it with our own packager.
+func (l *lab) publish(t *testing.T, title, pkg, ldflags string) published {
+	t.Helper()
+	dist := filepath.Join(l.dir, "dist", title)
+	for _, arch := range architectures() {
+		compile(t, arch, ldflags, filepath.Join(dist, "linux", arch, "plugin"), pkg)
+	}
+	p := published{title: title, image: l.registry.Host + "/plugins/" + title, stored: storedHost + "/plugins/" + title}
+	p.version = reported(t, filepath.Join(dist, "linux", architectures()[0], "plugin"))
+	version, err := packager.ParseVersion(p.version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scanned, err := packager.Scan(t.Context(), dist, packager.ScanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	repository, err := l.client.Repository(p.image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	released, err := packager.Release(t.Context(), scanned, version, repository, packager.ReleaseOptions{
+		PackOptions: packager.PackOptions{Metadata: packager.Metadata{Title: title}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.digest = released.Digest
+	return p
+}
+
+// reported is the version that an executable says it is.
+func reported(t *testing.T, executable string) string {
+	t.Helper()
+	for line := range strings.Lines(run(t, nil, executable, "version")) {
+		if version, ok := strings.CutPrefix(line, "Version:"); ok {
+			return strings.TrimPrefix(strings.TrimSpace(version), "v")
+		}
+	}
+	t.Fatalf("%s tells no version", executable)
+	return ""
+}
+
+// publishGuest compiles the test of package guest and makes an image of it that
+// holds nothing else.
+func (l *lab) publishGuest(t *testing.T) {
+	index := v1.ImageIndex(empty.Index)
+	for _, arch := range architectures() {
+		file := filepath.Join(l.dir, "guest-"+arch)
+		run(t, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "test", "-c", "-tags", "e2e", "-trimpath", "-ldflags", "-s -w", "-o", file, "./guest")
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add:        guestImage(t, arch, file),
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+		})
+	}
+	l.guest, l.guestFile = l.registry.Host+"/guest:1", filepath.Join(l.dir, "guest-"+architectures()[0])
+	reference, err := name.ParseReference(l.guest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.WriteIndex(reference, index, remote.WithContext(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func guestImage(t *testing.T, arch, file string) v1.Image {
+	t.Helper()
+	var archive bytes.Buffer
+	w := tar.NewWriter(&archive)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	header := &tar.Header{Name: "guest", Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}
+	if err := w.WriteHeader(header); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(content); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive.Bytes())), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := mutate.AppendLayers(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), layer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err = mutate.ConfigFile(image, guestConfig(t, image, arch))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
+}
+
+func guestConfig(t *testing.T, image v1.Image, arch string) *v1.ConfigFile {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", arch
+	config.Config.Entrypoint = []string{"/guest", "-test.v"}
+	return config
+}
+
+// served fails unless the guest's output says that the plugin was served.
+func served(t *testing.T, out string, p published, arch string) {
+	t.Helper()
+	if !strings.Contains(out, "--- PASS: TestPluginServes") || !strings.Contains(out, "SERVED") {
+		t.Fatalf("the guest did not say that it passed:\n%s", out)
+	}
+	for line := range strings.Lines(out) {
+		_, said, found := strings.Cut(line, "SERVED ")
+		if !found {
+			continue
+		}
+		if want := fmt.Sprintf("on linux/%s by", arch); !strings.Contains(said, want) || !strings.Contains(said, p.version) {
+			t.Errorf("the guest served %q, want version %s %s", said, p.version, want)
+		}
+		t.Log(strings.TrimSpace(said))
+	}
+}
+
+// serveHere runs the guest on this machine.
+func (l *lab) serveHere(t *testing.T, p published, env ...string) {
+	t.Helper()
+	served(t, run(t, env, l.guestFile, "-test.v"), p, architectures()[0])
+}
+
+// unmountBelow undoes what container software leaves mounted in a folder.
+func unmountBelow(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(mounts)) {
+		fields := strings.Fields(line)
+		if len(fields) > 1 && strings.HasPrefix(fields[1], dir+"/") {
+			err = errors.Join(err, unmount(fields[1]))
+		}
+	}
+	return err
+}

@@ -1,0 +1,19 @@
+//go:build e2e
+
+package e2e_test
+
+import "testing"
+
+// TestSoftware publishes our plugin and fleeting's dummy plugin once and gives
+// them to every program that users have. The cases run one after the other, so
+// that their seconds mean something.
+func TestSoftware(t *testing.T) {
+	install(t)
+	emulate(t)
+	l := newLab(t)
+	t.Cleanup(func() { l.report.print(t) })
+	t.Run("podman", func(t *testing.T) { testPodman(t, l) })
+	t.Run("containerd", func(t *testing.T) { testContainerd(t, l) })
+	t.Run("umoci", func(t *testing.T) { testUmoci(t, l) })
+	t.Run("skopeo", func(t *testing.T) { testSkopeo(t, l) })
+}
