@@ -25,7 +25,8 @@ define needs
 	@test -e '$(1)' || { echo "make $@: $(1) is not built yet" >&2; exit 1; }
 endef
 
-.PHONY: build test lint fmt tidy fuzz bench cover demo dist repro contract interop e2e fixtures docs release-rehearsal ci clean help
+.PHONY: build test lint fmt tidy fuzz bench cover demo dist repro contract interop e2e fixtures docs \
+	release-rehearsal release-compare release-publish release-check release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
 	@mkdir -p $(BUILD)/bin
@@ -100,6 +101,33 @@ docs: ## write the generated reference pages
 release-rehearsal: ## take the steps of a release against services on loopback
 	$(call needs,internal/rehearsal)
 	$(GO) test -count=1 -tags rehearsal -timeout 60m -v ./internal/rehearsal/...
+
+# The steps of a release, in order; .github/workflows/release.yml says who may
+# take them. RELEASE_REF and RELEASE_FLAGS let a rehearsal take the same steps.
+RELEASE_REF   ?= ghcr.io/radome-io/fleeting-plugin-openstack:$(VERSION)
+RELEASE_FLAGS ?= --keyless
+CHECK_FLAGS   ?=
+FLEETING      := $(GO) run ./cmd/fleeting-plugin
+
+release-compare: ## release: compare two builds that were made on different machines
+	$(DIST) compare downloaded/dist downloaded/dist-again
+	@mkdir -p $(BUILD)
+	@rm -rf $(BUILD)/dist && cp -R downloaded/dist $(BUILD)/dist
+
+release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF
+	@if [[ -n "$${REGISTRY_USER:-}" ]]; then \
+		$(FLEETING) login "$(firstword $(subst /, ,$(RELEASE_REF)))" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
+	@find $(BUILD)/dist/plugin -type f -exec chmod 0755 {} +
+	$(FLEETING) release $(BUILD)/dist/plugin $(RELEASE_REF) $(RELEASE_FLAGS) \
+		--title fleeting-plugin-openstack --licenses MIT \
+		--description "A fleeting plugin that runs GitLab CI jobs on OpenStack servers"
+
+release-check: ## release: install RELEASE_REF as a user would, and verify what was installed
+	$(FLEETING) install --dir $(BUILD)/installed $(CHECK_FLAGS) $(RELEASE_REF)
+	$(FLEETING) list --dir $(BUILD)/installed
+
+release-show: ## release: make the GitHub release, with executables and checksums
+	gh release create 'v$(VERSION)' --verify-tag --title 'v$(VERSION)' --notes-file CHANGELOG.md $(BUILD)/dist/bin/*
 
 ci: ## everything that CI checks
 	$(call timed,build,$(MAKE) --no-print-directory build)

@@ -28,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("usage: dist build|repro [flags]")
+		return errors.New("usage: dist build|repro [flags], or dist compare FOLDER FOLDER")
 	}
 	opts := dist.Options{Source: ".", Log: out}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -50,9 +50,30 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	case "repro":
 		return repro(ctx, opts, out)
+	case "compare":
+		return compare(flags.Args(), out)
 	default:
-		return fmt.Errorf("unknown command %q: use build or repro", args[0])
+		return fmt.Errorf("unknown command %q: use build, repro or compare", args[0])
 	}
+}
+
+// compare tells whether two folders hold the same files.
+func compare(folders []string, out io.Writer) error {
+	if len(folders) != 2 {
+		return errors.New("compare needs two folders")
+	}
+	var builds [2][]dist.File
+	for i, folder := range folders {
+		var err error
+		if builds[i], err = dist.Files(folder); err != nil {
+			return err
+		}
+	}
+	if differ := dist.Diff(builds[0], builds[1]); len(differ) > 0 || len(builds[0]) == 0 {
+		return fmt.Errorf("%s and %s differ, or are empty: %s", folders[0], folders[1], strings.Join(differ, ", "))
+	}
+	fmt.Fprintf(out, "%d files, bit for bit the same\n", len(builds[0]))
+	return nil
 }
 
 func repro(ctx context.Context, opts dist.Options, out io.Writer) error {
