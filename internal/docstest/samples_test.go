@@ -1,0 +1,119 @@
+package docstest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/pelletier/go-toml/v2"
+	"gopkg.in/yaml.v3"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin"
+)
+
+// blocks returns the blocks of all pages in a language.
+func blocks(t *testing.T, language string) []Block {
+	t.Helper()
+	var found []Block
+	for _, page := range pages(t) {
+		list, err := Blocks(root, page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range list {
+			if block.Language == language {
+				found = append(found, block)
+			}
+		}
+	}
+	return found
+}
+
+// TestTOMLSamples reads each sample with the code that would read it in use:
+// plugin_config with the plugin, the rest of config.toml and policies with the
+// installer.
+func TestTOMLSamples(t *testing.T) {
+	t.Parallel()
+	_, public, err := packager.GenerateKeyPair(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	configs, policies := 0, 0
+	for _, block := range blocks(t, "toml") {
+		var sample struct {
+			Version int   `toml:"version"`
+			Rule    []any `toml:"rule"`
+			Runners []struct {
+				Autoscaler struct {
+					Plugin map[string]any `toml:"plugin_config"`
+				} `toml:"autoscaler"`
+			} `toml:"runners"`
+		}
+		if err := toml.Unmarshal([]byte(block.Text), &sample); err != nil {
+			t.Errorf("%s: %v", block.Where(), err)
+			continue
+		}
+		if sample.Version != 0 || sample.Rule != nil {
+			policies++
+			_, err := installer.ParsePolicy([]byte(block.Text), func(string) ([]byte, error) { return public, nil })
+			if err != nil {
+				t.Errorf("%s: %v", block.Where(), err)
+			}
+		}
+		for _, runner := range sample.Runners {
+			if _, err := installer.ParseRunnerConfig([]byte(block.Text)); err != nil {
+				t.Errorf("%s: %v", block.Where(), err)
+			}
+			if runner.Autoscaler.Plugin == nil {
+				continue
+			}
+			configs++
+			raw, err := json.Marshal(runner.Autoscaler.Plugin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := plugin.ParseConfig(raw); err != nil {
+				t.Errorf("%s: %v", block.Where(), err)
+			}
+		}
+	}
+	if configs < 3 || policies < 2 {
+		t.Errorf("only %d configurations and %d policies found", configs, policies)
+	}
+}
+
+func TestYAMLSamples(t *testing.T) {
+	t.Parallel()
+	clouds := 0
+	for _, block := range blocks(t, "yaml") {
+		decoder := yaml.NewDecoder(strings.NewReader(block.Text))
+		for {
+			var sample struct {
+				Clouds map[string]struct {
+					Auth map[string]string `yaml:"auth"`
+				} `yaml:"clouds"`
+			}
+			err := decoder.Decode(&sample)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Errorf("%s: %v", block.Where(), err)
+				break
+			}
+			for name, cloud := range sample.Clouds {
+				clouds++
+				if cloud.Auth["auth_url"] == "" {
+					t.Errorf("%s: the cloud %s has no auth_url", block.Where(), name)
+				}
+			}
+		}
+	}
+	if clouds == 0 {
+		t.Error("no clouds.yaml found")
+	}
+}

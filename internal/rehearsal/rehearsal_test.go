@@ -1,0 +1,181 @@
+//go:build rehearsal
+
+package rehearsal_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
+)
+
+const (
+	version  = "1.2.3"
+	platform = "linux/amd64"
+	// installedAs is a name that the runner can look up; the lab's registry has
+	// a port.
+	installedAs = "registry.example.com/rehearsal/fleeting-plugin-openstack"
+)
+
+func TestRelease(t *testing.T) {
+	lab, err := siglab.Open(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	one, other := clone(t, filepath.Join(work, "one")), clone(t, filepath.Join(work, "another", "machine"))
+
+	// 1. Build on two machines that share nothing.
+	step(t, "build", func() { run(t, one, nil, "dist") })
+	step(t, "rebuild", func() { run(t, other, []string{"GOCACHE=" + filepath.Join(work, "cache")}, "dist") })
+
+	// 2. Compare, as the job "publish" does with what it downloaded.
+	publisher := clone(t, filepath.Join(work, "publisher"))
+	download(t, filepath.Join(one, "build", "dist"), filepath.Join(publisher, "downloaded", "dist"))
+	download(t, filepath.Join(other, "build", "dist"), filepath.Join(publisher, "downloaded", "dist-again"))
+	step(t, "compare", func() { run(t, publisher, nil, "release-compare") })
+
+	// 3. Publish, without a key.
+	reference := fmt.Sprintf("%s/rehearsal-%s/fleeting-plugin-openstack:%s", siglab.Registry, strings.ToLower(rand.Text()[:8]), version)
+	token, err := lab.Token(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := lab.Path("trust", "trusted_root.json")
+	flags := strings.Join([]string{
+		"--keyless", "--identity-token", token, "--fulcio-url", siglab.Fulcio, "--rekor-url", siglab.Rekor1, "--trusted-root", root,
+	}, " ")
+	step(t, "publish", func() { run(t, publisher, nil, "release-publish", "RELEASE_REF="+reference, "RELEASE_FLAGS="+flags) })
+
+	// 4. Install as a user would, on a machine that has nothing but the policy.
+	policy := filepath.Join(work, "policy.toml")
+	write(t, policy, fmt.Sprintf(`version = 1
+[[rule]]
+scope = "%s/**"
+  [[rule.identity]]
+  issuer = %q
+  subject = %q
+  trusted-root = %q
+  insecure-no-sct = true
+  [[rule.attestation]]
+  type = "provenance"
+  [[rule.attestation]]
+  type = "sbom"
+`, siglab.Registry, siglab.Issuer, siglab.Subject, root))
+	user := clone(t, filepath.Join(work, "user"))
+	step(t, "check", func() {
+		run(t, user, nil, "release-check", "RELEASE_REF="+reference, "CHECK_FLAGS=--policy "+policy+" --as "+installedAs)
+	})
+	installed := filepath.Join(user, "build", "installed", filepath.FromSlash(installedAs), version, "plugin")
+	if got, want := read(t, installed), read(t, filepath.Join(one, "build", "dist", "plugin", "linux", "amd64", "plugin")); !bytes.Equal(got, want) {
+		t.Errorf("what was installed (%d bytes) is not what was built (%d bytes)", len(got), len(want))
+	}
+
+	// 5. Both cosigns.
+	for _, v := range []int{2, 3} {
+		step(t, fmt.Sprintf("cosign %d", v), func() {
+			out, err := lab.Cosign(t.Context(), v, "verify", "--insecure-ignore-sct", "--trusted-root", root,
+				"--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, reference)
+			if err != nil {
+				t.Errorf("cosign %d: %v", v, err)
+			}
+			t.Logf("cosign %d: %s", v, out)
+		})
+	}
+
+	// 6. One changed line on one of the machines is told apart.
+	main := filepath.Join(other, "cmd", "fleeting-plugin-openstack", "main.go")
+	write(t, main, string(read(t, main))+"\nfunc init() { println() }\n")
+	run(t, other, nil, "dist")
+	download(t, filepath.Join(other, "build", "dist"), filepath.Join(publisher, "downloaded", "dist-again"))
+	if out, err := makeIn(t.Context(), publisher, nil, "release-compare"); err == nil {
+		t.Errorf("a changed line was not told apart:\n%s", out)
+	}
+}
+
+// clone makes a fresh checkout of the repository's present commit.
+func clone(t *testing.T, dir string) string {
+	t.Helper()
+	source, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "git", "clone", "-q", "--no-hardlinks", source, dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git clone: %v\n%s", err, out)
+	}
+	return dir
+}
+
+// run calls make in a checkout.
+func run(t *testing.T, dir string, env []string, args ...string) {
+	t.Helper()
+	if out, err := makeIn(t.Context(), dir, env, args...); err != nil {
+		t.Fatalf("make %s: %v\n%s", args[0], err, out)
+	}
+}
+
+func makeIn(ctx context.Context, dir string, env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "make", append([]string{"--no-print-directory", "VERSION=" + version, "PLATFORMS=" + platform}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// download copies files as an artifact of a pipeline: without their modes.
+func download(t *testing.T, source, target string) {
+	t.Helper()
+	if err := os.RemoveAll(target); err != nil {
+		t.Fatal(err)
+	}
+	err := filepath.WalkDir(source, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(source, path)
+		if err != nil {
+			return err
+		}
+		write(t, filepath.Join(target, rel), string(read(t, path)))
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func step(t *testing.T, name string, do func()) {
+	t.Helper()
+	start := time.Now()
+	do()
+	t.Logf("%s: %s", name, time.Since(start).Round(100*time.Millisecond))
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
