@@ -44,7 +44,9 @@ func (c *Config) setDefaults() {
 func (c *Config) validate(found *problems) {
 	require(found, "cloud", c.Cloud)
 	c.validateName(found)
-	c.Server.validate(c.Tag, found)
+	if !found.has("server") {
+		c.Server.validate(c.Tag, found)
+	}
 	if c.AddressFamily != "ipv4" && c.AddressFamily != "ipv6" {
 		found.add("address_family", "must be ipv4 or ipv6, not %q", c.AddressFamily)
 	}

@@ -1,0 +1,204 @@
+package cloud
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+func env(values map[string]string) func(string) (string, bool) {
+	return func(name string) (string, bool) {
+		value, ok := values[name]
+		return value, ok
+	}
+}
+
+// write makes files in a folder of their own and returns it.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	folder := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+func load(t *testing.T, clouds string, environment map[string]string) (credentials, error) {
+	t.Helper()
+	folder := write(t, map[string]string{"clouds.yaml": clouds})
+	creds, _, err := loadCredentials(Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: env(environment)})
+	return creds, err
+}
+
+const passwordCloud = `
+clouds:
+  c:
+    auth: {auth_url: "https://k/v3", username: u, password: hunter2, project_name: p, user_domain_name: D, project_domain_name: E}
+    region_name: R1
+    interface: internal
+`
+
+func TestPasswordCredentials(t *testing.T) {
+	t.Parallel()
+	creds, err := load(t, passwordCloud, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gophercloud.AuthOptions{
+		IdentityEndpoint: "https://k/v3", Username: "u", Password: "hunter2", DomainName: "D",
+		Scope: &gophercloud.AuthScope{ProjectName: "p", DomainName: "E"},
+	}
+	if diff := cmp.Diff(want, creds.auth); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	if creds.region != "R1" || creds.iface != "internal" {
+		t.Errorf("region %q, interface %q", creds.region, creds.iface)
+	}
+}
+
+func TestEnvironmentOverridesRegionAndInterface(t *testing.T) {
+	t.Parallel()
+	creds, err := load(t, passwordCloud, map[string]string{"OS_REGION_NAME": "R2", "OS_INTERFACE": "publicURL", "OS_PASSWORD": "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if creds.region != "R2" || creds.iface != "public" || creds.auth.Password != "hunter2" {
+		t.Errorf("region %q, interface %q; the environment overrides these two only", creds.region, creds.iface)
+	}
+}
+
+func TestApplicationCredentialHasNoScope(t *testing.T) {
+	t.Parallel()
+	creds, err := load(t, `
+clouds:
+  c:
+    auth_type: v3applicationcredential
+    auth: {auth_url: "https://k/v3", application_credential_id: i, application_credential_secret: hunter2, project_name: p}
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gophercloud.AuthOptions{IdentityEndpoint: "https://k/v3", ApplicationCredentialID: "i", ApplicationCredentialSecret: "hunter2"}
+	if diff := cmp.Diff(want, creds.auth); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+}
+
+// TestIncompleteCloudsFiles: each mistake is an error that names it, none is a
+// panic, and none quotes a secret.
+func TestIncompleteCloudsFiles(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ clouds, says string }{
+		"empty":                 {"", `no "clouds"`},
+		"no YAML":               {"clouds: [", "not valid YAML"},
+		"a list":                {"clouds: []", "wrong type"},
+		"another cloud":         {"clouds: {d: {}}", `no cloud "c"; it has: d`},
+		"no auth":               {"clouds: {c: {region_name: R}}", "no auth section"},
+		"null entry":            {"clouds: {c: }", "no auth section"},
+		"auth of a wrong type":  {"clouds: {c: {auth: hunter2}}", "wrong type"},
+		"no auth_url":           {"clouds: {c: {auth: {username: u, password: hunter2}}}", "auth.auth_url is missing"},
+		"no password":           {"clouds: {c: {auth: {auth_url: u, username: u, project_id: p}}}", "auth.password is missing"},
+		"no project":            {"clouds: {c: {auth: {auth_url: u, username: u, password: hunter2}}}", "auth.project_name"},
+		"no user":               {"clouds: {c: {auth: {auth_url: u, password: hunter2, project_id: p}}}", "auth.username"},
+		"no secret":             {"clouds: {c: {auth_type: v3applicationcredential, auth: {auth_url: u, application_credential_id: i}}}", "application_credential_secret"},
+		"another auth_type":     {"clouds: {c: {auth_type: v3oidcpassword, auth: {auth_url: u, password: hunter2}}}", "v3oidcpassword"},
+		"another interface":     {"clouds: {c: {interface: pubic, auth: {auth_url: u, username: u, password: hunter2, project_id: p}}}", "pubic"},
+		"several regions":       {"clouds: {c: {regions: [a, {name: b}], auth: {auth_url: u, username: u, password: hunter2, project_id: p}}}", "several regions"},
+		"an unknown profile":    {"clouds: {c: {profile: vexxhost, auth: {username: u, password: hunter2}}}", "vexxhost"},
+		"a password of a type":  {"clouds: {c: {auth: {auth_url: u, password: {hunter2: hunter2}}}}", "wrong type"},
+		"a key that is a list":  {"clouds: {c: {auth: {auth_url: [hunter2]}}}", "wrong type"},
+		"everything is missing": {"clouds: {c: {auth: {auth_url: u}}}", "auth.password is missing"},
+	} {
+		_, err := load(t, row.clouds, nil)
+		if err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: got %v, want an error that says %q", name, err, row.says)
+		}
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error quotes a secret: %v", name, err)
+		}
+	}
+}
+
+func TestSecureYAMLAndProfiles(t *testing.T) {
+	t.Parallel()
+	folder := write(t, map[string]string{
+		"clouds.yaml":        "clouds: {c: {profile: v, auth: {username: u, project_id: p}}}",
+		"secure.yaml":        "clouds: {c: {auth: {password: hunter2}}}",
+		"clouds-public.yaml": "public-clouds: {v: {auth: {auth_url: 'https://vendor/v3'}, region_name: R}}",
+	})
+	creds, _, err := loadCredentials(Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: env(nil)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if creds.auth.Password != "hunter2" || creds.auth.IdentityEndpoint != "https://vendor/v3" || creds.region != "R" {
+		t.Errorf("not merged: endpoint %q, region %q", creds.auth.IdentityEndpoint, creds.region)
+	}
+}
+
+func TestStandardPlaces(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		env  map[string]string
+		want []string
+	}{
+		"named":  {map[string]string{"OS_CLIENT_CONFIG_FILE": "/x.yaml", "HOME": "/h"}, []string{"/x.yaml"}},
+		"home":   {map[string]string{"HOME": "/h"}, []string{"clouds.yaml", "/h/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml"}},
+		"xdg":    {map[string]string{"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, []string{"clouds.yaml", "/x/openstack/clouds.yaml", "/etc/openstack/clouds.yaml"}},
+		"no env": {nil, []string{"clouds.yaml", "/etc/openstack/clouds.yaml"}},
+	} {
+		if diff := cmp.Diff(row.want, standardPlaces(env(row.env))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	_, err := findClouds(filepath.Join(t.TempDir(), "missing.yaml"), env(nil))
+	if err == nil || !strings.Contains(err.Error(), "missing.yaml") {
+		t.Errorf("missing file: got %v, want an error that names it", err)
+	}
+}
+
+func TestTLSFiles(t *testing.T) {
+	t.Parallel()
+	folder := write(t, map[string]string{"empty.pem": ""})
+	for name, row := range map[string]struct {
+		files tlsFiles
+		says  string
+	}{
+		"missing CA":       {tlsFiles{ca: filepath.Join(folder, "no.pem")}, "cacert"},
+		"CA without certs": {tlsFiles{ca: filepath.Join(folder, "empty.pem")}, "no certificate"},
+		"cert without key": {tlsFiles{cert: "a"}, "belong together"},
+		"bad pair":         {tlsFiles{cert: filepath.Join(folder, "empty.pem"), key: filepath.Join(folder, "empty.pem")}, "cert"},
+	} {
+		if _, err := row.files.config(); err == nil || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: got %v, want %q", name, err, row.says)
+		}
+	}
+	config, err := tlsFiles{insecure: true}.config()
+	if err != nil || !config.InsecureSkipVerify {
+		t.Errorf("verify: false is not honoured: %v", err)
+	}
+}
+
+func FuzzCloudsYAML(f *testing.F) {
+	f.Add([]byte(passwordCloud))
+	f.Add([]byte("clouds: {c: {auth: {auth_url: u}}}"))
+	f.Add([]byte("clouds: {c: &a {auth: *a}}"))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		clouds, err := parseClouds("clouds.yaml", "clouds", content)
+		if err != nil {
+			return
+		}
+		entry, err := decodeEntry("clouds.yaml", "c", clouds["c"])
+		if err != nil {
+			return
+		}
+		if creds, err := entry.credentials(env(nil)); err == nil && creds.auth.IdentityEndpoint == "" {
+			t.Errorf("accepted without auth_url")
+		}
+	})
+}
