@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
@@ -164,12 +165,28 @@ func (o *openstack) server(s cloud.Server) fleet.Server {
 			server.Detail += ", without an address to connect to"
 		}
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if request := o.requests[s.ID]; request != "" && server.Phase == fleet.Broken {
-		server.Detail = fmt.Sprintf("%s (created by %s)", server.Detail, request)
+	if server.Phase == fleet.Broken && s.Fault != "" {
+		server.Detail += o.explain(s)
 	}
 	return server
+}
+
+// explain says what kind of fault a server has, and which request made it: the
+// fault itself names none.
+func (o *openstack) explain(s cloud.Server) string {
+	var parts []string
+	if kind := cloud.FaultKind(s.Fault); kind != nil {
+		parts = append(parts, kind.Error())
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if request := o.requests[s.ID]; request != "" {
+		parts = append(parts, "created by "+request)
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // fleetError adds the meaning that a group gives to an error of the cloud.
