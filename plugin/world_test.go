@@ -3,12 +3,14 @@ package plugin_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -293,4 +295,22 @@ func names(instances map[string]provider.State) []string {
 	}
 	slices.Sort(all)
 	return all
+}
+
+// killable lets a plugin be killed: from then on its calls reach nobody, and
+// what it had sent is not heard of any more.
+type killable struct {
+	http.RoundTripper
+	dead atomic.Bool
+}
+
+func (k *killable) RoundTrip(r *http.Request) (*http.Response, error) {
+	if k.dead.Load() {
+		return nil, errors.New("killed")
+	}
+	answer, err := k.RoundTripper.RoundTrip(r)
+	if k.dead.Load() {
+		return nil, errors.New("killed")
+	}
+	return answer, err
 }
