@@ -26,65 +26,67 @@ func TestFaultMatrix(t *testing.T) {
 		during  func(t *testing.T, w *world, s *scaler)
 		lasts   time.Duration
 		config  map[string]any
+		// keepsServers tells that no server, and so no job, may be lost.
+		keepsServers bool
 	}{
-		{name: "no fault", lasts: time.Minute},
+		{name: "no fault", lasts: time.Minute, keepsServers: true},
 		{
-			name: "503 after commit", lasts: 10 * time.Minute,
+			name: "503 after commit", keepsServers: true, lasts: 10 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.CommitThenStatus(http.StatusServiceUnavailable)})
 			},
 		},
 		{
-			name: "504 after commit on every third", lasts: 10 * time.Minute,
+			name: "504 after commit on every third", keepsServers: true, lasts: 10 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Every: 3, Fault: sim.CommitThenStatus(http.StatusGatewayTimeout)})
 			},
 		},
 		{
-			name: "503 without commit, twenty times", lasts: 2 * time.Hour,
+			name: "503 without commit, twenty times", keepsServers: true, lasts: 2 * time.Hour,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Times: 20, Fault: sim.Refuse(http.StatusServiceUnavailable, "down")})
 			},
 		},
 		{
-			name: "reset after commit", lasts: 10 * time.Minute,
+			name: "reset after commit", keepsServers: true, lasts: 10 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.CommitThenReset()})
 			},
 		},
 		{
-			name: "hang after commit", lasts: 15 * time.Minute,
+			name: "hang after commit", keepsServers: true, lasts: 15 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Share: 0.5, Fault: sim.CommitThenHang()})
 			},
 		},
 		{
-			name: "truncated body of every create", lasts: 5 * time.Minute,
+			name: "truncated body of every create", keepsServers: true, lasts: 5 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.CommitThenTruncate()})
 			},
 		},
 		{
-			name: "truncated body of every third call", lasts: 10 * time.Minute,
+			name: "truncated body of every third call", keepsServers: true, lasts: 10 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: "compute:*", Every: 3, Fault: sim.CommitThenTruncate()})
 			},
 		},
 		{
-			name: "429 storm", lasts: 30 * time.Minute,
+			name: "429 storm", keepsServers: true, lasts: 30 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: "compute:server*", Share: 0.5, Times: 200, Fault: sim.RateLimited("2")})
 			},
 		},
 		{
-			name: "429 storm without Retry-After", lasts: 30 * time.Minute,
+			name: "429 storm without Retry-After", keepsServers: true, lasts: 30 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: "compute:server*", Share: 0.5, Times: 200, Fault: sim.RateLimited("")})
 			},
 		},
-		{name: "tokens that live 3 s", lasts: 10 * time.Minute, options: sim.Options{TokenLife: 3 * time.Second}},
+		{name: "tokens that live 3 s", keepsServers: true, lasts: 10 * time.Minute, options: sim.Options{TokenLife: 3 * time.Second}},
 		{
-			name: "tokens revoked", lasts: 5 * time.Minute,
+			name: "tokens revoked", keepsServers: true, lasts: 5 * time.Minute,
 			during: func(_ *testing.T, w *world, _ *scaler) {
 				for range 20 {
 					w.RevokeTokens()
@@ -115,11 +117,11 @@ func TestFaultMatrix(t *testing.T) {
 			},
 		},
 		{
-			name: "listings lag 10 s", lasts: 5 * time.Minute,
+			name: "listings lag 10 s", keepsServers: true, lasts: 5 * time.Minute,
 			inject: func(_ *testing.T, w *world) { w.SetListingLag(10 * time.Second) },
 		},
 		{
-			name: "a GET of a new server is 404 for 20 s, and listings hide it", lasts: 5 * time.Minute,
+			name: "a GET of a new server is 404 for 20 s, and listings hide it", keepsServers: true, lasts: 5 * time.Minute,
 			inject: func(_ *testing.T, w *world) {
 				w.SetFates(func(int, sim.ServerInfo) sim.Fate {
 					return sim.Fate{HiddenFor: 20 * time.Second, MissingFor: 20 * time.Second}
@@ -127,7 +129,7 @@ func TestFaultMatrix(t *testing.T) {
 			},
 		},
 		{
-			name: "cell down for a minute, twice", lasts: 10 * time.Minute,
+			name: "cell down for a minute, twice", keepsServers: true, lasts: 10 * time.Minute,
 			during: func(_ *testing.T, w *world, _ *scaler) {
 				for range 2 {
 					<-time.After(time.Minute)
@@ -138,14 +140,14 @@ func TestFaultMatrix(t *testing.T) {
 			},
 		},
 		{
-			name: "network outage of 10 min", lasts: 40 * time.Minute,
+			name: "network outage of 10 min", keepsServers: true, lasts: 40 * time.Minute,
 			during: func(_ *testing.T, w *world, _ *scaler) {
 				<-time.After(3 * time.Second)
 				w.Inject(sim.Rule{For: 10 * time.Minute, Fault: sim.Reset()})
 			},
 		},
 		{
-			name: "network outage of 10 min while servers build", lasts: 40 * time.Minute,
+			name: "network outage of 10 min while servers build", keepsServers: true, lasts: 40 * time.Minute,
 			options: sim.Options{BuildTime: time.Minute},
 			during: func(_ *testing.T, w *world, _ *scaler) {
 				<-time.After(4 * time.Second)
@@ -153,21 +155,34 @@ func TestFaultMatrix(t *testing.T) {
 			},
 		},
 		{
-			name: "API hangs for 5 min", lasts: 40 * time.Minute,
+			name: "API hangs for 5 min", keepsServers: true, lasts: 40 * time.Minute,
 			during: func(_ *testing.T, w *world, _ *scaler) {
 				<-time.After(3 * time.Second)
 				w.Inject(sim.Rule{For: 5 * time.Minute, Fault: sim.Hang()})
 			},
 		},
 		{
-			name: "a proxy says 404 to everything for a minute", lasts: 10 * time.Minute,
+			name: "a proxy says 404 to everything for a minute", keepsServers: true, lasts: 10 * time.Minute,
 			during: func(_ *testing.T, w *world, _ *scaler) {
 				<-time.After(time.Minute)
 				w.Inject(sim.Rule{For: time.Minute, Fault: sim.Fault{Status: http.StatusNotFound, Body: "<html>no such site</html>"}})
 			},
 		},
 		{
-			name: "quota exceeded in mid-round", lasts: 3 * time.Hour,
+			name: "cell down, and a proxy says 404 to what is asked for", keepsServers: true, lasts: 10 * time.Minute,
+			during: func(_ *testing.T, w *world, _ *scaler) {
+				<-time.After(time.Minute)
+				w.Inject(sim.Rule{
+					Operation: sim.OpServerShow, For: 3 * time.Minute,
+					Fault: sim.Fault{Status: http.StatusNotFound, Body: "<html>no such site</html>"},
+				})
+				w.SetCellDown(true)
+				<-time.After(3 * time.Minute)
+				w.SetCellDown(false)
+			},
+		},
+		{
+			name: "quota exceeded in mid-round", keepsServers: true, lasts: 3 * time.Hour,
 			inject: func(t *testing.T, w *world) {
 				t.Helper()
 				setQuota(t, w, 4)
@@ -182,7 +197,7 @@ func TestFaultMatrix(t *testing.T) {
 			},
 		},
 		{
-			name: "every third create refused", lasts: 2 * time.Hour,
+			name: "every third create refused", keepsServers: true, lasts: 2 * time.Hour,
 			inject: func(_ *testing.T, w *world) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Every: 3, Fault: sim.Refuse(http.StatusForbidden, "Quota exceeded for ram")})
 			},
@@ -233,8 +248,12 @@ func TestFaultMatrix(t *testing.T) {
 				}
 				<-time.After(row.lasts - time.Since(started))
 				s.assertExact(t, wanted)
-				t.Logf("calls: %d create, %d list, %d show, %d delete, %d token; %d servers made; pauses %d", w.Count(sim.OpServerCreate),
-					w.Count(sim.OpServerDetail), w.Count(sim.OpServerShow), w.Count(sim.OpServerDelete), w.Count(sim.OpTokenCreate), w.Snapshot().ServersCreated, w.log.lines("scale-up paused"))
+				if made := w.Snapshot().ServersCreated; row.keepsServers && made != wanted {
+					t.Errorf("servers made: got %d, want %d: jobs were lost", made, wanted)
+				}
+				t.Logf("calls: %d create, %d list, %d show, %d delete, %d token; %d servers made, %d pauses",
+					w.Count(sim.OpServerCreate), w.Count(sim.OpServerDetail), w.Count(sim.OpServerShow), w.Count(sim.OpServerDelete),
+					w.Count(sim.OpTokenCreate), w.Snapshot().ServersCreated, w.log.lines("scale-up paused"))
 				s.stop(t)
 			})
 		})

@@ -67,6 +67,9 @@ func TestTrap02EveryCountedUnitIsReported(t *testing.T) {
 		name   string
 		inject func(w *world)
 	}{
+		{"given up before the first listing", func(w *world) {
+			w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.Refuse(http.StatusForbidden, "Quota exceeded")})
+		}},
 		{"refused", func(w *world) {
 			w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.Refuse(http.StatusForbidden, "Quota exceeded")})
 		}},
@@ -87,6 +90,9 @@ func TestTrap02EveryCountedUnitIsReported(t *testing.T) {
 				row.inject(w)
 				increase(t, group, 3, 3)
 				<-time.After(5 * time.Second)
+				if row.name == "given up before the first listing" {
+					<-time.After(20 * time.Minute)
+				}
 				if row.name == "vanished before the first listing" {
 					for _, s := range w.Snapshot().Servers {
 						if err := w.Destroy(s.ID); err != nil {
@@ -376,6 +382,7 @@ func TestTrap11AForeignServerGetsNoJobs(t *testing.T) {
 			{Name: "runner-abcdefgj", Tags: []string{"else"}, Metadata: map[string]string{"fleeting:group": "fleeting:else"}}, // not ours at all
 		}
 		for _, spec := range foreign {
+			spec.Flavor = "m1.small"
 			if _, err := w.AddServer(spec); err != nil {
 				t.Fatal(err)
 			}

@@ -189,7 +189,7 @@ func (w *world) scale(t *testing.T, group provider.InstanceGroup, wanted, most i
 	}
 	s := &scaler{Provisioner: provisioner, world: w, stopped: make(chan struct{})}
 	s.done.Go(func() {
-		ticker := time.NewTicker(time.Second)
+		ticker := time.NewTicker(2 * time.Second)
 		defer ticker.Stop()
 		for {
 			s.most = max(s.most, len(w.usable()))
