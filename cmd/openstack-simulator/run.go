@@ -99,7 +99,7 @@ func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err err
 	}
 	url := "http://" + listener.Addr().String()
 	cloudsFile := filepath.Join(set.dir, "clouds.yaml")
-	if err := os.WriteFile(cloudsFile, sim.CloudsYAML(url), 0o600); err != nil { //nolint:gosec // the folder is what the user said
+	if err := os.WriteFile(cloudsFile, sim.CloudsYAML(url), 0o600); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	explain(stdout, set, sim.SSHPort(), url, cloudsFile, keyFile)

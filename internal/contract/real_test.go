@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the answers of the real services down") //nolint:gochecknoglobals // flags of go test
+var update = flag.Bool("update", false, "write the answers of the real services down")
 
 // TestReal runs every case on the real services and compares with what they
 // answered when it was written down.

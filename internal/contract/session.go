@@ -126,8 +126,7 @@ func (s *Session) ID(service, path, plural, name string) string {
 	return ""
 }
 
-// Flavor, Image and Network give the IDs of what openstack-lab and the
-// simulator both have.
+// Flavor gives the ID of a flavor.
 func (s *Session) Flavor(name string) string {
 	return s.ID("compute", "/flavors", "flavors", name)
 }

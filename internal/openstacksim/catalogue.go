@@ -80,7 +80,7 @@ func pathMatches(pattern, actual string) bool {
 // The clouds in what [Simulator.CloudsYAML] gives.
 const (
 	CloudPassword   = "simulator"
-	CloudCredential = "simulator-appcred" //nolint:gosec // the name of a cloud
+	CloudCredential = "simulator-appcred"
 	CloudTiny       = "simulator-tiny"
 )
 

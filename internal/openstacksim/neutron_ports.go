@@ -103,7 +103,7 @@ func (s *Simulator) takeAddress(n *network, fixed string) (netip.Addr, error) {
 			break
 		}
 		offset := 2 + s.random.Uint64N(size-3)
-		number := binary.BigEndian.Uint32(base[:]) + uint32(offset) //nolint:gosec // below 2^32 by the size of the range
+		number := binary.BigEndian.Uint32(base[:]) + uint32(offset)
 		var bytes [4]byte
 		binary.BigEndian.PutUint32(bytes[:], number)
 		address := netip.AddrFrom4(bytes)

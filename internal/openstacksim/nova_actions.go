@@ -77,19 +77,7 @@ func (s *Simulator) otherAction(c *call, srv *server, action string, argument js
 		s.remove(srv, true)
 		return accepted(nil)
 	case "lock":
-		var reason struct {
-			Reason *string `json:"locked_reason"`
-		}
-		if len(argument) > 0 && string(argument) != "null" {
-			if err := json.Unmarshal(argument, &reason); err != nil || !c.micro.least(73) {
-				return nil, badRequest("Invalid input for field/attribute lock.")
-			}
-		}
-		if !srv.locked {
-			srv.locked, srv.lockReason = true, reason.Reason
-		}
-		s.act(srv, "lock", c.requestID)
-		return accepted(nil)
+		return s.lock(c, srv, argument)
 	case "unlock":
 		if srv.adminLocked {
 			return nil, forbidden("Policy doesn't allow os_compute_api:os-lock-server:unlock:unlock_override to be performed.")
@@ -111,6 +99,22 @@ func (s *Simulator) otherAction(c *call, srv *server, action string, argument js
 	default:
 		return nil, badRequest("There is no such action: %s", action)
 	}
+}
+
+func (s *Simulator) lock(c *call, srv *server, argument json.RawMessage) (*answer, error) {
+	var request struct {
+		Reason *string `json:"locked_reason"`
+	}
+	if len(argument) > 0 && string(argument) != "null" {
+		if err := json.Unmarshal(argument, &request); err != nil || !c.micro.least(73) {
+			return nil, badRequest("Invalid input for field/attribute lock.")
+		}
+	}
+	if !srv.locked {
+		srv.locked, srv.lockReason = true, request.Reason
+	}
+	s.act(srv, "lock", c.requestID)
+	return accepted(nil)
 }
 
 func unlocked(srv *server) error {

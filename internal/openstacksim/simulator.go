@@ -57,11 +57,11 @@ func New(options Options) (*Simulator, error) {
 	}
 	seed := options.RandomSeed
 	if seed == 0 {
-		seed = rand.Uint64() //nolint:gosec // identifiers of a simulator need no secrecy
+		seed = rand.Uint64()
 	}
 	s := &Simulator{
 		options:     options,
-		random:      rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)), //nolint:gosec // identifiers of a simulator need no secrecy
+		random:      rand.New(rand.NewPCG(seed, seed^0x9e3779b97f4a7c15)),
 		present:     options.Now(),
 		tokens:      map[string]*token{},
 		servers:     map[string]*server{},

@@ -113,7 +113,7 @@ func exitStatus(err error) uint32 {
 	case err == nil:
 		return 0
 	case errors.As(err, &exit) && exit.ExitCode() >= 0:
-		return uint32(exit.ExitCode()) //nolint:gosec // checked
+		return uint32(exit.ExitCode())
 	default:
 		return 255
 	}
