@@ -105,8 +105,15 @@ func scale(t *testing.T, cloud *Cloud, group *plugin.InstanceGroup, cloudsFile, 
 	if err := group.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if after := leftovers(t, cloud, tag); after != before {
-		t.Errorf("left behind: %+v, before %+v", after, before)
+	deadline, again := time.NewTimer(time.Minute), time.NewTicker(time.Second)
+	defer deadline.Stop()
+	defer again.Stop()
+	for after := leftovers(t, cloud, tag); after != before; after = leftovers(t, cloud, tag) {
+		select {
+		case <-again.C:
+		case <-deadline.C:
+			t.Fatalf("left behind: %+v, before %+v", after, before)
+		}
 	}
 }
 
@@ -149,16 +156,22 @@ type left struct{ servers, ports, volumes int }
 
 func leftovers(t *testing.T, cloud *Cloud, tag string) left {
 	t.Helper()
-	list := func(service, path, plural string) int {
+	list := func(service, path, plural string) (n int) {
 		reply, err := cloud.do(t.Context(), request{http.MethodGet, service, path, nil, "2.93", cloud.tokens[cloud.main.Auth.Project]})
 		if err != nil || reply.Status != http.StatusOK {
 			t.Fatalf("%s: status %d, %v", path, reply.Status, err)
 		}
-		return len(reply.List(plural))
+		for _, item := range reply.List(plural) {
+			// While deletions run, Nova lists servers that are DELETED already.
+			if item["status"] != "DELETED" {
+				n++
+			}
+		}
+		return n
 	}
 	return left{
-		servers: list("compute", "/servers?tags="+tag, "servers"),
+		servers: list("compute", "/servers/detail?tags="+tag, "servers"),
 		ports:   list("network", "/v2.0/ports", "ports"),
-		volumes: list("volume", "/volumes", "volumes"),
+		volumes: list("volume", "/volumes/detail", "volumes"),
 	}
 }

@@ -57,7 +57,8 @@ func (s *Simulator) SetFate(idOrName string, fate Fate) error {
 }
 
 // ServerSpec is a server that somebody else makes. Flavor, Image and Network
-// are names; the first one of the cloud unless set.
+// are names; unless set, the smallest flavor with a disk and the first image
+// and network of the cloud.
 type ServerSpec struct {
 	Name, Project, Flavor, Image, Network string
 	Tags                                  []string
@@ -82,7 +83,7 @@ func (s *Simulator) AddServer(spec ServerSpec) (string, error) {
 		return "", fmt.Errorf("openstacksim: no project %q", project)
 	}
 	maps.Copy(srv.metadata, spec.Metadata)
-	flavor := slices.IndexFunc(s.flavors, func(f Flavor) bool { return f.Name == spec.Flavor || spec.Flavor == "" && f.Disk > 0 })
+	flavor := s.flavorFor(spec.Flavor)
 	image := slices.IndexFunc(s.images, func(i Image) bool { return i.Name == spec.Image || spec.Image == "" })
 	net := slices.IndexFunc(s.networks, func(n *network) bool { return n.Name == spec.Network || spec.Network == "" && !n.External })
 	if flavor < 0 || image < 0 || net < 0 {
@@ -107,6 +108,18 @@ func (s *Simulator) AddServer(spec ServerSpec) (string, error) {
 	}
 	s.spawned(srv)
 	return srv.id, nil
+}
+
+// flavorFor finds a flavor by its name; without one, the smallest with a disk.
+func (s *Simulator) flavorFor(name string) int {
+	best := -1
+	for i, f := range s.flavors {
+		small := name == "" && f.Disk > 0 && (best < 0 || f.RAM < s.flavors[best].RAM)
+		if f.Name == name || small {
+			best = i
+		}
+	}
+	return best
 }
 
 // AddImage adds an image and gives its ID.
