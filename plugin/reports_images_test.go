@@ -31,8 +31,13 @@ func TestReport19NewestActiveImageWins(t *testing.T) {
 		w.AddImage(sim.Image{Name: name, Age: time.Hour})
 		want := w.AddImage(sim.Image{Name: name, Age: 30 * time.Minute})
 		for i, newer := range []sim.Image{
-			{Status: "queued"}, {Status: "saving"}, {Status: "deactivated"}, {Hidden: true},
-			{Visibility: "community"}, {Visibility: "shared"}, {Visibility: "private"},
+			{Status: "queued"},
+			{Status: "saving"},
+			{Status: "deactivated"},
+			{Hidden: true},
+			{Visibility: "community"},
+			{Visibility: "shared"},
+			{Visibility: "private"},
 		} {
 			newer.Name, newer.Age = name, time.Duration(i+1)*time.Minute
 			w.AddImage(newer)
