@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 
 	"github.com/opencontainers/go-digest"
 
@@ -110,16 +109,29 @@ func (f *Folder) Find(ref Reference) (Installed, error) {
 }
 
 func (f *Folder) find(ref Reference, as string) (Installed, error) {
-	plugin, err := storePlugin(ref, as)
+	fitting, err := f.fitting(ref, as)
 	if err != nil {
 		return Installed{}, err
+	}
+	if len(fitting) == 0 {
+		return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+	}
+	return fitting[len(fitting)-1], nil
+}
+
+// fitting gives all complete versions that satisfy a reference, smallest first.
+func (f *Folder) fitting(ref Reference, as string) ([]Installed, error) {
+	plugin, err := storePlugin(ref, as)
+	if err != nil {
+		return nil, err
 	}
 	entries, err := f.store.Versions(plugin)
 	if err != nil {
-		return Installed{}, err
+		return nil, err
 	}
 	constraint, constrained := ref.Constraint()
-	for _, entry := range slices.Backward(entries) {
+	var fitting []Installed
+	for _, entry := range entries {
 		installed, err := readInstalled(entry)
 		if err != nil || installed.Foreign || installed.complete() != nil {
 			continue
@@ -130,9 +142,9 @@ func (f *Folder) find(ref Reference, as string) (Installed, error) {
 		if ref.Pinned() && ref.Digest() != installed.Receipt.Index && ref.Digest() != installed.Receipt.Manifest {
 			continue
 		}
-		return installed, nil
+		fitting = append(fitting, installed)
 	}
-	return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+	return fitting, nil
 }
 
 func readInstalled(entry store.Entry) (Installed, error) {

@@ -57,11 +57,15 @@ func FromRegistries(client *ociregistry.Client) Opener {
 	}
 }
 
-// FromLayout takes every plugin from one OCI layout folder, in which tags are
-// versions, whatever registry a reference names.
+// FromLayout takes plugins from an OCI layout folder, whatever registry a
+// reference names; see [Layout.Open].
 func FromLayout(dir string) Opener {
-	return func(ctx context.Context, _ Reference) (Source, error) {
-		return ociregistry.OpenLayout(ctx, dir)
+	return func(ctx context.Context, ref Reference) (Source, error) {
+		layout, err := OpenLayout(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		return layout.Open(ctx, ref)
 	}
 }
 

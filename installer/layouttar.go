@@ -1,0 +1,138 @@
+package installer
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxLayoutFiles = 200_000
+	maxLayoutBytes = 64 << 30
+)
+
+// layoutFile matches the files that a layout in a tar file may have.
+var layoutFile = regexp.MustCompile(`^(oci-layout|index\.json|trusted-root\.json|blobs/[a-z0-9]+/[0-9a-f]+)$`)
+
+// WriteLayoutTar writes a layout folder as one tar file: sorted, without times
+// or owners, so that the same layout gives the same bytes.
+func WriteLayoutTar(ctx context.Context, dir string, w io.Writer) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	var names []string
+	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() && layoutFile.MatchString(name) {
+			names = append(names, name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(names, compareLayoutNames)
+	archive := tar.NewWriter(w)
+	for _, name := range names {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := writeLayoutFile(archive, root, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return archive.Close()
+}
+
+// compareLayoutNames puts the small files that say what it is first.
+func compareLayoutNames(a, b string) int {
+	inBlobs := func(s string) int { return boolToInt(strings.HasPrefix(s, "blobs/")) }
+	if c := inBlobs(a) - inBlobs(b); c != 0 {
+		return c
+	}
+	return strings.Compare(a, b)
+}
+
+func writeLayoutFile(archive *tar.Writer, root *os.Root, name string) (err error) {
+	f, err := root.Open(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	header := &tar.Header{Name: name, Mode: 0o644, Size: info.Size(), ModTime: time.Unix(0, 0), Typeflag: tar.TypeReg, Format: tar.FormatPAX}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err = io.Copy(archive, f)
+	return err
+}
+
+// ExtractLayoutTar writes the layout in a tar file into an empty folder. Nothing
+// but the files of a layout is accepted; their digests are checked when they are
+// read, so the tar file itself need not be trusted. Errors match [ErrHostile],
+// [ErrLimit] or [ErrCorrupt].
+func ExtractLayoutTar(ctx context.Context, r io.Reader, dir string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }()
+	archive := tar.NewReader(&io.LimitedReader{R: r, N: maxLayoutBytes})
+	for count := 0; ; count++ {
+		header, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrCorrupt, err)
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if count == maxLayoutFiles {
+			return fmt.Errorf("%w: more than %d files", ErrLimit, maxLayoutFiles)
+		}
+		if header.Typeflag == tar.TypeDir {
+			continue
+		}
+		name := strings.TrimPrefix(header.Name, "./")
+		if header.Typeflag != tar.TypeReg || !layoutFile.MatchString(name) {
+			return fmt.Errorf("%w: %.80q has no place in a layout", ErrHostile, header.Name)
+		}
+		if err := extractLayoutFile(root, name, archive); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+func extractLayoutFile(root *os.Root, name string, content io.Reader) (err error) {
+	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: it comes twice", ErrHostile)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err = io.Copy(f, content); err != nil {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return nil
+}

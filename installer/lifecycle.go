@@ -1,0 +1,203 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+// Upgrade installs what the reference of an installed version stands for now,
+// under the name that it has. Older versions stay beside it. What is against the
+// order of things is refused: [ErrDowngrade], [ErrSignerChanged], [ErrMoved];
+// opts allow some.
+func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOptions) (Installed, error) {
+	ref := from.Receipt.Reference
+	if from.Foreign || i.folder == nil {
+		return Installed{}, failed("upgrading", from.Receipt.Name, fmt.Errorf("%w: nothing says where it came from", ErrNotInstalled))
+	}
+	if ref.Pinned() {
+		return from, nil // a digest stays what it is
+	}
+	as := ""
+	if from.Receipt.Name != ref.Name() {
+		as = from.Receipt.Name
+	}
+	plugin, err := storePlugin(ref, as)
+	if err != nil {
+		return Installed{}, failed("upgrading", ref.String(), err)
+	}
+	verified, err := i.Verify(ctx, ref)
+	if err != nil {
+		return Installed{}, err
+	}
+	before := Version{from.Receipt.Version, from.Receipt.Digest(), from.Receipt.Verification.Signers()}
+	if err := opts.check(before, verified); err != nil {
+		return Installed{}, failed("upgrading", ref.String(), err)
+	}
+	installed, err := i.install(ctx, plugin, verified, InstallOptions{})
+	return installed, failed("upgrading", ref.String(), err)
+}
+
+// Outdated is what could be installed in place of a version.
+type Outdated struct {
+	Installed Installed `json:"installed"`
+	// Wanted is the version that the reference stands for now.
+	Wanted version.Version `json:"wanted"`
+	// Latest is the greatest release, whatever the reference asks for; the zero
+	// version if there is none.
+	Latest version.Version `json:"latest"`
+}
+
+// IsOutdated says whether an upgrade would change something.
+func (o Outdated) IsOutdated() bool { return o.Wanted.Compare(o.Installed.Receipt.Version) > 0 }
+
+// Outdated asks the registry what there is in place of an installed version.
+// Nothing is verified.
+func (i *Installer) Outdated(ctx context.Context, installed Installed) (Outdated, error) {
+	ref := installed.Receipt.Reference
+	wanted, err := i.Resolve(ctx, ref)
+	if err != nil {
+		return Outdated{}, err
+	}
+	out := Outdated{Installed: installed, Wanted: wanted.Version}
+	latest, err := i.Resolve(ctx, ref.WithConstraint(version.Latest()))
+	if err == nil {
+		out.Latest = latest.Version
+	} else if !errors.Is(err, ErrNoVersion) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrMismatch) {
+		return Outdated{}, err
+	}
+	return out, nil
+}
+
+// Newest gives the greatest installed version of every plugin that this package
+// installed.
+func (f *Folder) Newest() ([]Installed, error) {
+	list, err := f.List()
+	if err != nil {
+		return nil, err
+	}
+	var newest []Installed
+	for _, installed := range list { // by name and version
+		if installed.Foreign {
+			continue
+		}
+		if n := len(newest); n > 0 && newest[n-1].Receipt.Name == installed.Receipt.Name {
+			newest[n-1] = installed
+			continue
+		}
+		newest = append(newest, installed)
+	}
+	return newest, nil
+}
+
+// Rollback removes the version that a reference stands for, if an older one that
+// satisfies it is installed and unchanged; that is what the reference stands for
+// then. It gives the version that was removed and the one that is left.
+func (f *Folder) Rollback(ctx context.Context, ref Reference) (removed, left Installed, err error) {
+	removed, left, err = f.rollback(ctx, ref)
+	return removed, left, failed("rolling back", ref.String(), err)
+}
+
+func (f *Folder) rollback(ctx context.Context, ref Reference) (removed, left Installed, err error) {
+	plugin, err := storePlugin(ref, "")
+	if err != nil {
+		return Installed{}, Installed{}, err
+	}
+	lock, err := f.store.Lock(ctx, plugin)
+	if err != nil {
+		return Installed{}, Installed{}, err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	fitting, err := f.fitting(ref, "")
+	if err != nil {
+		return Installed{}, Installed{}, err
+	}
+	if len(fitting) < 2 {
+		return Installed{}, Installed{}, fmt.Errorf("%w: no older version that satisfies it in %s", ErrNotInstalled, f.Dir())
+	}
+	removed, left = fitting[len(fitting)-1], fitting[len(fitting)-2]
+	if err := left.Verify(ctx); err != nil {
+		return Installed{}, Installed{}, fmt.Errorf("the older version cannot take over: %w", err)
+	}
+	return removed, left, f.store.Remove(lock, removed.Receipt.Version)
+}
+
+// PruneOptions say what [Folder.Prune] leaves.
+type PruneOptions struct {
+	// Keep is how many of the greatest versions of each plugin stay, at least
+	// one.
+	Keep int
+	// Referenced versions stay in any case: for each reference the greatest
+	// version that satisfies it, whoever installed that.
+	Referenced []Reference
+	// Locked versions stay in any case.
+	Locked Lock
+	// DryRun removes nothing.
+	DryRun bool
+}
+
+// Prune removes old versions and what killed processes left behind, and gives
+// the versions that it removed, or with DryRun would. What others installed is
+// never removed.
+func (f *Folder) Prune(ctx context.Context, opts PruneOptions) ([]Installed, error) {
+	removed, err := f.prune(ctx, opts)
+	return removed, failed("pruning", f.Dir(), err)
+}
+
+func (f *Folder) prune(ctx context.Context, opts PruneOptions) ([]Installed, error) {
+	list, err := f.List()
+	if err != nil {
+		return nil, err
+	}
+	kept := f.kept(opts)
+	var removed []Installed
+	later := map[string]int{}
+	for _, installed := range slices.Backward(list) {
+		if installed.Foreign {
+			continue
+		}
+		later[installed.Receipt.Name]++
+		if later[installed.Receipt.Name] <= max(1, opts.Keep) || kept[installed.Dir] {
+			continue
+		}
+		if !opts.DryRun {
+			if err := f.removeExactly(ctx, installed); err != nil {
+				return removed, err
+			}
+		}
+		removed = append(removed, installed)
+	}
+	if opts.DryRun {
+		return removed, nil
+	}
+	_, err = f.store.Sweep()
+	return removed, err
+}
+
+// kept gives the folders of versions that something names.
+func (f *Folder) kept(opts PruneOptions) map[string]bool {
+	kept := map[string]bool{}
+	for _, ref := range opts.Referenced {
+		if fitting, err := f.fitting(ref, ""); err == nil && len(fitting) > 0 {
+			kept[fitting[len(fitting)-1].Dir] = true
+		}
+	}
+	for _, entry := range opts.Locked.plugins {
+		if installed, err := f.locked(entry); err == nil {
+			kept[installed.Dir] = true
+		}
+	}
+	return kept
+}
+
+func (f *Folder) removeExactly(ctx context.Context, installed Installed) error {
+	ref, err := ParseReference(installed.Receipt.Name + ":" + installed.Receipt.Version.Core().String())
+	if err != nil {
+		return err
+	}
+	_, err = f.uninstall(ctx, ref)
+	return err
+}

@@ -1,0 +1,200 @@
+package installer
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+)
+
+const (
+	lockVersion = 1
+	lockLimit   = 4 << 20
+)
+
+var (
+	// ErrInvalidLock is a lock file that cannot be read.
+	ErrInvalidLock = errors.New("invalid lock")
+	// ErrNotLocked is a reference that the lock does not have.
+	ErrNotLocked = errors.New("not in the lock")
+	// ErrMoved is a version that has another digest than before: its tag was
+	// moved. It also matches ErrRefused.
+	ErrMoved = fmt.Errorf("%w: the version was published anew", ErrRefused)
+	// ErrSignerChanged is an artifact that somebody else signed than before, if
+	// somebody that the policy accepts. It also matches ErrRefused.
+	ErrSignerChanged = fmt.Errorf("%w: another signer than before", ErrRefused)
+	// ErrDowngrade is a version older than before. It also matches ErrRefused.
+	ErrDowngrade = fmt.Errorf("%w: an older version than before", ErrRefused)
+)
+
+// Lock is what was chosen and verified for some references, written down. It is
+// a value: methods give a new one. The zero value is an empty lock.
+type Lock struct{ plugins []Locked }
+
+// Locked is the choice for one reference, for all platforms.
+type Locked struct {
+	// Reference is what was asked for; it is what entries are found by.
+	Reference Reference `toml:"reference" json:"reference"`
+	// As is the name that the plugin is installed under, if it is another.
+	As      string          `toml:"as,omitempty" json:"as,omitempty"`
+	Version version.Version `toml:"version" json:"version"`
+	// Index is what was signed, or the single manifest where there is no index.
+	Index digest.Digest `toml:"index" json:"index"`
+	// Signers are those whose signature was verified; empty if the policy asked
+	// for none.
+	Signers []string `toml:"signers" json:"signers"`
+	// Platforms are all that the index has, sorted.
+	Platforms []LockedPlatform `toml:"platform" json:"platforms"`
+}
+
+// LockedPlatform has the digests for one platform.
+type LockedPlatform struct {
+	Platform string        `toml:"platform" json:"platform"`
+	Manifest digest.Digest `toml:"manifest" json:"manifest"`
+	Layer    digest.Digest `toml:"layer" json:"layer"`
+	// Executable is known for platforms that the publisher's manifest says it
+	// for, and for those that were installed when the lock was written.
+	Executable digest.Digest `toml:"executable,omitempty" json:"executable,omitempty"`
+}
+
+// Plugins gives the entries, sorted by reference.
+func (l Lock) Plugins() []Locked { return slices.Clone(l.plugins) }
+
+// Find gives the entry for a reference, exactly as it was locked.
+func (l Lock) Find(ref Reference) (Locked, error) {
+	for _, locked := range l.plugins {
+		if locked.Reference.String() == ref.String() {
+			return locked, nil
+		}
+	}
+	return Locked{}, failed("looking up", ref.String(), ErrNotLocked)
+}
+
+// With gives a lock that has the entry, in place of an earlier one for the same
+// reference.
+func (l Lock) With(entry Locked) Lock {
+	plugins := slices.DeleteFunc(slices.Clone(l.plugins), func(p Locked) bool {
+		return p.Reference.String() == entry.Reference.String()
+	})
+	plugins = append(plugins, entry)
+	slices.SortFunc(plugins, func(a, b Locked) int { return cmp.Compare(a.Reference.String(), b.Reference.String()) })
+	return Lock{plugins}
+}
+
+// platform gives the digests for a platform, nil if there are none.
+func (l Locked) platform(name string) *LockedPlatform {
+	for i := range l.Platforms {
+		if l.Platforms[i].Platform == name {
+			return &l.Platforms[i]
+		}
+	}
+	return nil
+}
+
+// lockFile is the form of a lock on disk.
+type lockFile struct {
+	Version int      `toml:"version"`
+	Plugins []Locked `toml:"plugin"`
+}
+
+const lockHeader = "# Written by fleeting-plugin lock; do not edit. Keep it in version control.\n"
+
+// Encode writes the lock as TOML: the same lock gives the same bytes.
+func (l Lock) Encode() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString(lockHeader)
+	encoder := toml.NewEncoder(&b)
+	err := encoder.Encode(lockFile{Version: lockVersion, Plugins: l.plugins})
+	return b.Bytes(), err
+}
+
+// ParseLock reads what [Lock.Encode] wrote. It is strict; errors match
+// [ErrInvalidLock].
+func ParseLock(content []byte) (Lock, error) {
+	if len(content) > lockLimit {
+		return Lock{}, fmt.Errorf("%w: longer than %d bytes", ErrInvalidLock, lockLimit)
+	}
+	var file lockFile
+	if err := toml.NewDecoder(bytes.NewReader(content)).DisallowUnknownFields().Decode(&file); err != nil {
+		return Lock{}, fmt.Errorf("%w: %w", ErrInvalidLock, readable(err))
+	}
+	if file.Version != lockVersion {
+		return Lock{}, fmt.Errorf("%w: version = %d; this program reads version = %d", ErrInvalidLock, file.Version, lockVersion)
+	}
+	var lock Lock
+	for _, p := range file.Plugins {
+		if err := p.check(); err != nil {
+			return Lock{}, fmt.Errorf("%w: %s: %w", ErrInvalidLock, p.Reference, err)
+		}
+		if _, err := lock.Find(p.Reference); err == nil {
+			return Lock{}, fmt.Errorf("%w: %s: twice", ErrInvalidLock, p.Reference)
+		}
+		lock = lock.With(p)
+	}
+	return lock, nil
+}
+
+func (l Locked) check() error {
+	if l.Reference.IsZero() {
+		return errors.New("no reference")
+	}
+	if err := l.Index.Validate(); err != nil {
+		return fmt.Errorf("index %q: %w", l.Index, err)
+	}
+	if len(l.Platforms) == 0 {
+		return errors.New("no platform")
+	}
+	for n, p := range l.Platforms {
+		if l.platform(p.Platform) != &l.Platforms[n] {
+			return fmt.Errorf("platform %q: twice", p.Platform)
+		}
+		for _, d := range []digest.Digest{p.Manifest, p.Layer, cmp.Or(p.Executable, p.Layer)} {
+			if err := d.Validate(); err != nil {
+				return fmt.Errorf("platform %q: digest %q: %w", p.Platform, d, err)
+			}
+		}
+	}
+	return nil
+}
+
+// ChangeOptions allow changes against what was chosen before. The zero value
+// allows none but newer versions by the same signers.
+type ChangeOptions struct {
+	// AcceptSignerChange lets another signer of the policy take over.
+	AcceptSignerChange bool
+	// AllowDowngrade lets an older version follow.
+	AllowDowngrade bool
+}
+
+// check compares what was verified now with what was chosen before.
+func (o ChangeOptions) check(before Version, now Verified) error {
+	switch c := now.Version.Compare(before.Version); {
+	case c == 0 && now.Digest() != before.Digest:
+		return fmt.Errorf("%w: %s was %s, is %s", ErrMoved, now.Version, before.Digest, now.Digest())
+	case c < 0 && !o.AllowDowngrade:
+		return fmt.Errorf("%w: %s was chosen, now it is %s", ErrDowngrade, before.Version, now.Version)
+	}
+	if !o.AcceptSignerChange && !sameSigners(before.Signers, now.Verification.Signers()) {
+		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, before.Signers, now.Verification.Signers())
+	}
+	return nil
+}
+
+// Version is a version that was chosen, with what identifies it.
+type Version struct {
+	Version version.Version
+	Digest  digest.Digest
+	Signers []string
+}
+
+// sameSigners says whether some signer vouched before and vouches now. What
+// nobody vouched for before, anybody may vouch for now; the reverse is a change.
+func sameSigners(before, now []string) bool {
+	return len(before) == 0 || slices.ContainsFunc(before, func(s string) bool { return slices.Contains(now, s) })
+}

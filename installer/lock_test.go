@@ -1,0 +1,373 @@
+package installer_test
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+)
+
+// locksite is a registry with one signed plugin, and an installer that trusts two keys.
+type locksite struct {
+	registry   *registrytest.Registry
+	repo       *ociregistry.Repository
+	key, other *trusttest.Key
+	installer  *installer.Installer
+	ref        installer.Reference
+}
+
+func newLocksite(t *testing.T) *locksite {
+	t.Helper()
+	s := &locksite{registry: registrytest.New(t), key: trusttest.NewKey(t), other: trusttest.NewKey(t)}
+	s.repo = repository(t, s.registry.Host, "team/plugin")
+	policy := policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, s.key), signerOf(t, s.other)}})
+	s.installer = newInstaller(t, policy)
+	s.ref = reference(t, s.registry.Host+"/team/plugin:1")
+	s.publish(t, "1.2.3", s.key, "ELF")
+	return s
+}
+
+func (s *locksite) publish(t *testing.T, version string, key *trusttest.Key, body string) plugintest.Published {
+	t.Helper()
+	p := plugintest.Publish(t, s.repo, plugintest.Plugin{Version: version, Body: body}, version)
+	plugintest.Sign(t, s.repo, key, p.Index)
+	return p
+}
+
+func (s *locksite) lock(t *testing.T, before installer.Lock, opts installer.ChangeOptions) (installer.Lock, error) {
+	t.Helper()
+	return s.installer.Lock(t.Context(), before, s.ref, alias, opts)
+}
+
+// TestLock writes a lock, reads it again, and installs from it on another
+// platform than it was written on.
+func TestLock(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	lock, err := s.lock(t, installer.Lock{}, installer.ChangeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range s.registry.Gate.Requests() {
+		if strings.Contains(request.Path, "/blobs/") && request.Method == "GET" && !strings.Contains(request.Path, "sha256") {
+			t.Errorf("%v", request)
+		}
+	}
+	content, err := lock.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := installer.ParseLock(content)
+	if err != nil {
+		t.Fatalf("%v:\n%s", err, content)
+	}
+	second, err := again.Encode()
+	if diff := cmp.Diff(string(content), string(second)); err != nil || diff != "" {
+		t.Errorf("%v (-first +second):\n%s", err, diff)
+	}
+	entry, err := again.Find(s.ref)
+	if err != nil || len(entry.Platforms) != 3 || entry.Version.String() != "1.2.3" || len(entry.Signers) != 1 {
+		t.Errorf("%+v, %v", entry, err)
+	}
+	other, err := installer.New(trusting(t, s.key), installer.WithFolder(t.TempDir()), installer.WithPlatform("windows/amd64"),
+		installer.WithSource(installer.FromRegistries(client(t))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	installed, err := other.InstallLocked(t.Context(), again, s.ref)
+	if err != nil || installed.Receipt.Platform != "windows/amd64" || !strings.HasSuffix(installed.Path, "plugin.exe") {
+		t.Errorf("%+v, %v", installed, err)
+	}
+}
+
+// TestInstallLocked holds that a locked installation follows no tag, and asks
+// nobody once it is there.
+func TestInstallLocked(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	lock, err := s.lock(t, installer.Lock{}, installer.ChangeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.publish(t, "1.3.0", s.key, "newer")
+	s.publish(t, "1.2.3", s.key, "moved")
+	first, err := s.installer.InstallLocked(t.Context(), lock, s.ref)
+	if err != nil || !first.Changed || !strings.HasPrefix(readFile(t, first.Path), "ELF") {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	s.registry.Gate.Forget()
+	second, err := s.installer.InstallLocked(t.Context(), lock, s.ref)
+	if requests := s.registry.Gate.Requests(); err != nil || second.Changed || len(requests) != 0 {
+		t.Errorf("%v, %v; want nothing done, no request", err, requests)
+	}
+	if err := os.WriteFile(first.Path, []byte("changed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	third, err := s.installer.InstallLocked(t.Context(), lock, s.ref)
+	if err != nil || !third.Changed || !strings.HasPrefix(readFile(t, first.Path), "ELF") {
+		t.Errorf("what was changed on disk was not repaired: %+v, %v", third, err)
+	}
+	if _, err := s.installer.InstallLocked(t.Context(), lock, reference(t, s.registry.Host+"/team/plugin:2")); !errors.Is(err, installer.ErrNotLocked) {
+		t.Errorf("got %v; want ErrNotLocked", err)
+	}
+}
+
+// TestRelock holds what may change between two locks.
+func TestRelock(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(t *testing.T, s *locksite)
+		opts   installer.ChangeOptions
+		want   error
+	}{
+		"nothing": {func(*testing.T, *locksite) {}, installer.ChangeOptions{}, nil},
+		"newer":   {func(t *testing.T, s *locksite) { t.Helper(); s.publish(t, "1.3.0", s.key, "x") }, installer.ChangeOptions{}, nil},
+		"moved tag": {
+			func(t *testing.T, s *locksite) { t.Helper(); s.publish(t, "1.2.3", s.key, "moved") },
+			installer.ChangeOptions{AllowDowngrade: true, AcceptSignerChange: true},
+			installer.ErrMoved,
+		},
+		"another signer": {
+			func(t *testing.T, s *locksite) { t.Helper(); s.publish(t, "1.3.0", s.other, "x") },
+			installer.ChangeOptions{AllowDowngrade: true},
+			installer.ErrSignerChanged,
+		},
+		"another signer, accepted": {
+			func(t *testing.T, s *locksite) { t.Helper(); s.publish(t, "1.3.0", s.other, "x") },
+			installer.ChangeOptions{AcceptSignerChange: true},
+			nil,
+		},
+		"older":          {withdraw, installer.ChangeOptions{AcceptSignerChange: true}, installer.ErrDowngrade},
+		"older, allowed": {withdraw, installer.ChangeOptions{AllowDowngrade: true}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newLocksite(t)
+			lock, err := s.lock(t, installer.Lock{}, installer.ChangeOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			installed, err := s.installer.Install(t.Context(), s.ref, installer.InstallOptions{As: alias})
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.change(t, s)
+			if _, err := s.lock(t, lock, test.opts); !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+				t.Errorf("lock: got %v; want %v", err, test.want)
+			}
+			if _, err := s.installer.Upgrade(t.Context(), installed, test.opts); !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+				t.Errorf("upgrade: got %v; want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// withdraw publishes an older version and takes the newer away.
+func withdraw(t *testing.T, s *locksite) {
+	t.Helper()
+	s.publish(t, "1.1.0", s.key, "older")
+	desc, err := s.repo.Resolve(t.Context(), "1.2.3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.repo.Delete(t.Context(), desc); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLockNeedsIndex holds that a signature on one platform locks no others.
+func TestLockNeedsIndex(t *testing.T) {
+	t.Parallel()
+	registry, key := registrytest.New(t), trusttest.NewKey(t)
+	repo := repository(t, registry.Host, "team/plugin")
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
+	i := newInstaller(t, trusting(t, key))
+	plugintest.Sign(t, repo, key, p.Manifests[i.Platform()])
+	_, err := i.Lock(t.Context(), installer.Lock{}, reference(t, registry.Host+"/team/plugin:1"), alias, installer.ChangeOptions{})
+	if !errors.Is(err, installer.ErrRefused) {
+		t.Errorf("got %v; want ErrRefused", err)
+	}
+}
+
+// TestVerifyLocked finds an executable that was changed together with its receipt.
+func TestVerifyLocked(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	installed, err := s.installer.Install(t.Context(), s.ref, installer.InstallOptions{As: alias})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := s.lock(t, installer.Lock{}, installer.ChangeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := lock.Find(s.ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := installed.VerifyLocked(t.Context(), entry); err != nil {
+		t.Errorf("right after installing: %v", err)
+	}
+	registry := registrytest.New(t)
+	forged := *s
+	forged.registry, forged.repo = registry, repository(t, registry.Host, "team/plugin")
+	forged.publish(t, "1.2.3", s.key, "FORGED")
+	again, err := s.installer.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1"), installer.InstallOptions{As: alias})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := again.VerifyLocked(t.Context(), entry); !errors.Is(err, installer.ErrChanged) {
+		t.Errorf("got %v; want ErrChanged", err)
+	}
+}
+
+func TestParseLockInvalid(t *testing.T) {
+	t.Parallel()
+	entry := "[[plugin]]\nreference = 'a.example/x:1'\nversion = '1.0.0'\nindex = '" + someDigest + "'\nsigners = []\n"
+	platform := "[[plugin.platform]]\nplatform = 'linux/amd64'\nmanifest = '" + someDigest + "'\nlayer = '" + someDigest + "'\n"
+	if _, err := installer.ParseLock([]byte("version = 1\n" + entry + platform)); err != nil {
+		t.Fatalf("the base of the cases below: %v", err)
+	}
+	for name, text := range map[string]string{
+		"empty": "", "another version": "version = 2", "not TOML": "[", "unknown key": "version = 1\nextra = 1",
+		"no platform": "version = 1\n" + entry, "twice": "version = 1\n" + entry + platform + entry + platform,
+		"platform twice": "version = 1\n" + entry + platform + platform,
+		"bad digest":     "version = 1\n" + strings.Replace(entry, someDigest, "sha256:1", 1) + platform,
+		"bad reference":  "version = 1\n" + strings.Replace(entry, "a.example/x:1", "A B", 1) + platform,
+		"bad version":    "version = 1\n" + strings.Replace(entry, "1.0.0", "1", 1) + platform,
+	} {
+		if _, err := installer.ParseLock([]byte(text)); !errors.Is(err, installer.ErrInvalidLock) {
+			t.Errorf("%s: got %v; want ErrInvalidLock", name, err)
+		}
+	}
+}
+
+func FuzzLock(f *testing.F) {
+	f.Add("version = 1\n[[plugin]]\nreference = 'a.example/x:1'\nversion = '1.0.0'\nindex = '" + someDigest +
+		"'\nsigners = []\n[[plugin.platform]]\nplatform = 'linux/amd64'\nmanifest = '" + someDigest + "'\nlayer = '" + someDigest + "'\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		lock, err := installer.ParseLock([]byte(text))
+		if err != nil {
+			return
+		}
+		content, err := lock.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := installer.ParseLock(content)
+		if err != nil || len(again.Plugins()) != len(lock.Plugins()) {
+			t.Fatalf("%q → %q: %v", text, content, err)
+		}
+	})
+}
+
+// TestLifecycle upgrades, rolls back and prunes.
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	folder := s.installer.Folder()
+	installed, err := s.installer.Install(t.Context(), s.ref, installer.InstallOptions{As: alias})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.publish(t, "1.3.0", s.key, "newer")
+	s.publish(t, "2.0.0", s.key, "newest")
+	outdated, err := s.installer.Outdated(t.Context(), installed)
+	if err != nil || !outdated.IsOutdated() || outdated.Wanted.String() != "1.3.0" || outdated.Latest.String() != "2.0.0" {
+		t.Errorf("%+v, %v", outdated, err)
+	}
+	upgraded, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{})
+	if err != nil || !upgraded.Changed || upgraded.Receipt.Version.String() != "1.3.0" {
+		t.Fatalf("%+v, %v", upgraded, err)
+	}
+	removed, left, err := folder.Rollback(t.Context(), reference(t, alias+":1"))
+	if err != nil || removed.Path != upgraded.Path || left.Path != installed.Path {
+		t.Errorf("removed %s, left %s, %v", removed.Path, left.Path, err)
+	}
+	if _, _, err := folder.Rollback(t.Context(), reference(t, alias+":1")); !errors.Is(err, installer.ErrNotInstalled) {
+		t.Errorf("nothing older: got %v; want ErrNotInstalled", err)
+	}
+	for _, version := range []string{"1.4.0", "1.5.0", "1.6.0"} {
+		s.publish(t, version, s.key, version)
+		if _, err := s.installer.Install(t.Context(), s.ref, installer.InstallOptions{As: alias}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opts := installer.PruneOptions{Keep: 1, Referenced: []installer.Reference{reference(t, alias+":1.4")}, DryRun: true}
+	would, err := folder.Prune(t.Context(), opts)
+	if err != nil || len(would) != 2 {
+		t.Errorf("would remove %d, %v; want 2", len(would), err)
+	}
+	opts.DryRun = false
+	if _, err := folder.Prune(t.Context(), opts); err != nil {
+		t.Fatal(err)
+	}
+	list, err := folder.List()
+	var versions []string
+	for _, one := range list {
+		versions = append(versions, one.Receipt.Version.String())
+	}
+	if want := []string{"1.4.0", "1.6.0"}; err != nil || !slices.Equal(versions, want) {
+		t.Errorf("left %v, %v; want %v", versions, err, want)
+	}
+}
+
+func TestParseRunnerConfig(t *testing.T) {
+	t.Parallel()
+	plugins, err := installer.ParseRunnerConfig([]byte(`
+concurrent = 4
+[[runners]]
+  name = "a"
+  [runners.docker]
+    image = "x"
+  [runners.autoscaler]
+    plugin = "registry.example.com/team/plugin:1.2"
+    capacity_per_instance = 1
+[[runners]]
+  name = "b"
+  [runners.autoscaler]
+    plugin = "aws:latest"
+[[runners]]
+  name = "c"
+  [runners.autoscaler]
+    plugin = "fleeting-plugin-aws"
+[[runners]]
+  name = "d"
+  [runners.autoscaler]
+    plugin = "/usr/local/bin/x"
+[[runners]]
+  name = "e"
+  [runners.autoscaler]
+    plugin = "registry.example.com/team/plugin:1.2"
+[[runners]]
+  name = "f"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, ref := range installer.References(plugins) {
+		got = append(got, ref.String())
+	}
+	want := []string{"registry.example.com/team/plugin:1.2", "registry.gitlab.com/gitlab-org/fleeting/plugins/aws:latest"}
+	if diff := cmp.Diff(want, got); diff != "" || len(plugins) != 5 || !plugins[2].Local || !plugins[3].Local {
+		t.Errorf("%+v (-want +got):\n%s", plugins, diff)
+	}
+	for _, text := range []string{"[", "[[runners]]\n[runners.autoscaler]\nplugin = 'A B'", "runners = 1"} {
+		if _, err := installer.ParseRunnerConfig([]byte(text)); !errors.Is(err, installer.ErrInvalidConfig) && !errors.Is(err, installer.ErrInvalidReference) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	if plugins, err := installer.ParseRunnerConfig([]byte("")); err != nil || len(plugins) != 0 {
+		t.Errorf("%v, %v", plugins, err)
+	}
+}

@@ -1,0 +1,251 @@
+package installer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
+
+// Lock resolves and verifies a reference and gives a lock that has it, with the
+// digests for all platforms: manifests are read, no layers. Against an entry
+// that before has for the reference, changes other than to a newer version by
+// the same signer are refused with [ErrMoved], [ErrSignerChanged] or
+// [ErrDowngrade]; opts allow some.
+//
+// A signature on a platform's manifest vouches for that platform only. So a lock
+// needs one on the index, unless the policy asks for none.
+func (i *Installer) Lock(ctx context.Context, before Lock, ref Reference, as string, opts ChangeOptions) (Lock, error) {
+	verified, err := i.Verify(ctx, ref)
+	if err != nil {
+		return Lock{}, err
+	}
+	entry, err := i.lockEntry(ctx, verified, as)
+	if err != nil {
+		return Lock{}, failed("locking", ref.String(), err)
+	}
+	if earlier, err := before.Find(ref); err == nil {
+		chosen := Version{earlier.Version, earlier.Index, earlier.Signers}
+		if err := opts.check(chosen, verified); err != nil {
+			return Lock{}, failed("locking", ref.String(), err)
+		}
+	}
+	return before.With(entry), nil
+}
+
+func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string) (Locked, error) {
+	if as != "" || i.folder != nil {
+		if _, err := storePlugin(verified.Reference, as); err != nil {
+			return Locked{}, err
+		}
+	}
+	entry := Locked{
+		Reference: verified.Reference, As: as, Version: verified.Version, Index: verified.Digest(),
+		Signers: verified.Verification.Signers(),
+	}
+	if verified.Index == "" {
+		entry.Platforms = []LockedPlatform{{Platform: verified.Platform, Manifest: verified.Manifest, Layer: verified.Layer}}
+		return entry, nil
+	}
+	if !verified.coversIndex() {
+		return Locked{}, fmt.Errorf("%w: the signature is on the manifest for %s only, so it says nothing about other platforms", ErrRefused, verified.Platform)
+	}
+	platforms, err := lockPlatforms(ctx, verified)
+	if err != nil {
+		return Locked{}, err
+	}
+	entry.Platforms = platforms
+	i.fillExecutables(&entry)
+	return entry, nil
+}
+
+// coversIndex says whether all signatures are on the index.
+func (v Verified) coversIndex() bool {
+	return !slices.ContainsFunc(v.Verification.Evidence, func(e Evidence) bool { return e.Subject != v.Index })
+}
+
+// lockPlatforms reads the manifests of all platforms of the verified index.
+func lockPlatforms(ctx context.Context, verified Verified) ([]LockedPlatform, error) {
+	desc := verified.chain.Subjects()[0]
+	top, err := fetchDocument(ctx, verified.source, desc)
+	if err != nil {
+		return nil, err
+	}
+	index, err := artifact.DecodeIndex(desc.MediaType, top.Content)
+	if err != nil {
+		return nil, err
+	}
+	var platforms []LockedPlatform
+	for _, entry := range index.Manifests {
+		platform, ok := entryPlatform(entry)
+		if !ok {
+			continue
+		}
+		layer, err := lockLayer(ctx, verified.source, top, entry, platform.String())
+		if errors.Is(err, ErrNotPlugin) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		platforms = append(platforms, LockedPlatform{Platform: platform.String(), Manifest: entry.Digest, Layer: layer})
+	}
+	slices.SortStableFunc(platforms, func(a, b LockedPlatform) int {
+		return cmp.Or(cmp.Compare(a.Platform, b.Platform), cmp.Compare(a.Manifest, b.Manifest))
+	})
+	return slices.CompactFunc(platforms, func(a, b LockedPlatform) bool { return a.Platform == b.Platform }), nil
+}
+
+func entryPlatform(entry ocispec.Descriptor) (artifact.Platform, bool) {
+	if entry.Platform == nil || !artifact.IsManifest(entry.MediaType) {
+		return artifact.Platform{}, false
+	}
+	platform, err := artifact.PlatformFromOCI(*entry.Platform)
+	return platform, err == nil && platform.OS() != "unknown"
+}
+
+func lockLayer(ctx context.Context, src Source, top admission.Document, entry ocispec.Descriptor, platform string) (digest.Digest, error) {
+	document, err := fetchDocument(ctx, src, entry)
+	if err != nil {
+		return "", err
+	}
+	document.Descriptor.Platform = nil
+	chain, err := admission.NewChain(&top, document)
+	if err != nil {
+		return "", err
+	}
+	p, err := findPayload(ctx, src, chain, platform)
+	if err != nil {
+		return "", err
+	}
+	return p.layers[0].Digest, nil
+}
+
+// fillExecutables adds the digest of the executable where the same manifest is
+// installed and is as its receipt says.
+func (i *Installer) fillExecutables(entry *Locked) {
+	if i.folder == nil {
+		return
+	}
+	list, err := i.folder.List()
+	if err != nil {
+		return
+	}
+	for _, installed := range list {
+		for n := range entry.Platforms {
+			if installed.Receipt.Manifest == entry.Platforms[n].Manifest && !installed.Foreign {
+				entry.Platforms[n].Executable = installed.Receipt.executableDigest()
+			}
+		}
+	}
+}
+
+func (r Receipt) executableDigest() digest.Digest {
+	for _, f := range r.Files {
+		if f.Name == r.Executable {
+			return f.Digest
+		}
+	}
+	return ""
+}
+
+// InstallLocked installs exactly what the lock has for a reference. What is
+// installed already and unchanged needs no request at all. Otherwise the locked
+// digest is fetched and held against the policy again, and everything about it
+// must be as locked; differences match [ErrMoved] or [ErrSignerChanged].
+func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference) (Installed, error) {
+	entry, err := lock.Find(ref)
+	if err != nil {
+		return Installed{}, err
+	}
+	if installed, err := i.lockedPresent(ctx, entry); err == nil {
+		return installed, nil
+	}
+	plugin, err := storePlugin(ref, entry.As)
+	if err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
+	}
+	pinned := ref.WithDigest(entry.Index)
+	verified, err := i.Verify(ctx, pinned)
+	if err != nil {
+		return Installed{}, err
+	}
+	if err := entry.matches(verified); err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
+	}
+	// The receipt has the reference as it was asked for.
+	verified.Reference = ref
+	if i.folder == nil {
+		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
+	}
+	installed, err := i.install(ctx, plugin, verified, InstallOptions{Reinstall: true})
+	return installed, failed("installing", ref.String(), err)
+}
+
+// lockedPresent gives what is installed of a locked entry if it is whole.
+func (i *Installer) lockedPresent(ctx context.Context, entry Locked) (Installed, error) {
+	if i.folder == nil {
+		return Installed{}, ErrNotInstalled
+	}
+	installed, err := i.folder.locked(entry)
+	if err != nil {
+		return Installed{}, err
+	}
+	if !i.allows(installed) || !sameSigners(entry.Signers, installed.Receipt.Verification.Signers()) {
+		return Installed{}, ErrRefused
+	}
+	return installed, installed.VerifyLocked(ctx, entry)
+}
+
+// locked finds the installed version that an entry names.
+func (f *Folder) locked(entry Locked) (Installed, error) {
+	plugin, err := storePlugin(entry.Reference, entry.As)
+	if err != nil {
+		return Installed{}, err
+	}
+	found, err := f.store.Version(plugin, entry.Version)
+	if err != nil {
+		return Installed{}, err
+	}
+	return readInstalled(found)
+}
+
+// VerifyLocked is [Installed.Verify] that holds the receipt against the lock as
+// well, so that it finds a receipt that was changed together with the files.
+func (i Installed) VerifyLocked(ctx context.Context, entry Locked) error {
+	if err := i.Verify(ctx); err != nil {
+		return err
+	}
+	r := i.Receipt
+	platform := entry.platform(r.Platform)
+	switch {
+	case r.Digest() != entry.Index || platform == nil || platform.Manifest != r.Manifest:
+		return fmt.Errorf("%s: %w: the receipt has digest %s, the lock %s", i.Dir, ErrChanged, r.Digest(), entry.Index)
+	case platform.Executable != "" && platform.Executable != r.executableDigest():
+		return fmt.Errorf("%s: %w: the executable is %s, the lock has %s", i.Dir, ErrChanged, r.executableDigest(), platform.Executable)
+	}
+	return nil
+}
+
+// matches compares what was verified now with the entry.
+func (l Locked) matches(verified Verified) error {
+	platform := l.platform(verified.Platform)
+	if platform == nil {
+		return fmt.Errorf("%w: the lock has nothing for %s", ErrNoPlatform, verified.Platform)
+	}
+	if !verified.Version.Equal(l.Version) || verified.Digest() != l.Index ||
+		verified.Manifest != platform.Manifest || verified.Layer != platform.Layer {
+		return fmt.Errorf("%w: locked %s %s, found %s %s", ErrMoved, l.Version, platform.Manifest, verified.Version, verified.Manifest)
+	}
+	if !sameSigners(l.Signers, verified.Verification.Signers()) {
+		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, l.Signers, verified.Verification.Signers())
+	}
+	return nil
+}

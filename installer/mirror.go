@@ -1,0 +1,271 @@
+package installer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
+
+const (
+	// maxReferrerDepth is how far referrers of referrers are followed.
+	maxReferrerDepth = 4
+	// maxMirrored bounds the manifests that one artifact may make us copy.
+	maxMirrored = 4096
+)
+
+// Destination is where a mirror is written.
+type Destination interface {
+	// PushBlob stores a blob unless it is there.
+	PushBlob(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) (uploaded bool, err error)
+	// PushManifest stores a manifest or index, and tags it. A subject is
+	// announced so that its referrers can be listed.
+	PushManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error
+}
+
+// MirrorOptions say what of an artifact is copied.
+type MirrorOptions struct {
+	// Platforms to copy, such as linux/arm64; all if empty. The index stays as it
+	// is, byte for byte, so that its signature does; a destination that insists on
+	// everything an index names (most registries) then refuses it.
+	Platforms []string
+}
+
+// Mirrored is what [Installer.Mirror] copied.
+type Mirrored struct {
+	Verified
+	// Tags at the destination.
+	Tags []string `json:"tags"`
+	// Manifests counts indexes, manifests and referrers, Blobs the blobs, and
+	// Uploaded those of them that were not there yet.
+	Manifests int `json:"manifests"`
+	Blobs     int `json:"blobs"`
+	Uploaded  int `json:"uploaded"`
+	// Bytes is the size of the uploaded blobs.
+	Bytes int64 `json:"bytes"`
+}
+
+// Mirror verifies a reference and copies the artifact that it stands for, byte
+// for byte: index, manifests, layers, and whatever hangs off any of them:
+// signatures, attestations, SBOMs. Tags come last: the version, and those of
+// latest, 1 and 1.2 that point at it.
+func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, opts MirrorOptions) (Mirrored, error) {
+	m := &mirror{to: to, seen: map[digest.Digest]bool{}}
+	for _, name := range opts.Platforms {
+		platform, err := artifact.ParsePlatform(name)
+		if err != nil {
+			return Mirrored{}, failed("mirroring", ref.String(), err)
+		}
+		m.platforms = append(m.platforms, platform)
+	}
+	if len(m.platforms) > 0 {
+		// What is verified must be one of those that are copied.
+		other := *i
+		other.platform = m.platforms[0]
+		i = &other
+	}
+	verified, err := i.Verify(ctx, ref)
+	if err != nil {
+		return Mirrored{}, err
+	}
+	m.from = verified.source
+	m.done.Verified = verified
+	return m.done, failed("mirroring", ref.Name()+"@"+verified.Digest().String(), m.run(ctx, verified))
+}
+
+// mirror is one copy in progress.
+type mirror struct {
+	from      Source
+	to        Destination
+	platforms []artifact.Platform
+	seen      map[digest.Digest]bool
+	done      Mirrored
+}
+
+func (m *mirror) run(ctx context.Context, verified Verified) error {
+	top := verified.chain.Subjects()[0]
+	content, err := m.from.FetchAll(ctx, top, artifact.ManifestLimit)
+	if err != nil {
+		return err
+	}
+	tags, err := m.tags(ctx, verified)
+	if err != nil {
+		return err
+	}
+	if err := m.tree(ctx, top, content, 0); err != nil {
+		return err
+	}
+	m.done.Tags = tags
+	return m.to.PushManifest(ctx, top, content, tags...)
+}
+
+// tree copies a manifest with what it names, then itself, then what hangs off it.
+func (m *mirror) tree(ctx context.Context, desc ocispec.Descriptor, content []byte, depth int) error {
+	if m.seen[desc.Digest] {
+		return nil
+	}
+	if len(m.seen) == maxMirrored {
+		return fmt.Errorf("%w: more than %d manifests", ErrLimit, maxMirrored)
+	}
+	m.seen[desc.Digest] = true
+	var err error
+	if artifact.IsIndex(desc.MediaType) {
+		err = m.children(ctx, desc, content, depth)
+	} else {
+		err = m.blobs(ctx, desc, content)
+	}
+	if err != nil {
+		return err
+	}
+	if err := m.to.PushManifest(ctx, desc, content); err != nil {
+		return err
+	}
+	m.done.Manifests++
+	return m.attached(ctx, desc, depth)
+}
+
+func (m *mirror) children(ctx context.Context, desc ocispec.Descriptor, content []byte, depth int) error {
+	index, err := artifact.DecodeIndex(desc.MediaType, content)
+	if err != nil {
+		return err
+	}
+	for _, entry := range index.Manifests {
+		if !m.wants(entry) {
+			continue
+		}
+		if err := m.fetchTree(ctx, entry, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wants says whether an entry of an index is copied. Entries that are for no
+// platform, as buildx' attestations, always are.
+func (m *mirror) wants(entry ocispec.Descriptor) bool {
+	if len(m.platforms) == 0 || entry.Platform == nil {
+		return true
+	}
+	platform, err := artifact.PlatformFromOCI(*entry.Platform)
+	return err != nil || platform.OS() == "unknown" || slices.Contains(m.platforms, platform.WithOSVersion(""))
+}
+
+func (m *mirror) fetchTree(ctx context.Context, desc ocispec.Descriptor, depth int) error {
+	if !artifact.IsIndex(desc.MediaType) && !artifact.IsManifest(desc.MediaType) {
+		return m.blob(ctx, desc)
+	}
+	content, err := m.from.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return err
+	}
+	return m.tree(ctx, ocispec.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size}, content, depth)
+}
+
+func (m *mirror) blobs(ctx context.Context, desc ocispec.Descriptor, content []byte) error {
+	manifest, err := artifact.DecodeManifest(desc.MediaType, content)
+	if err != nil {
+		return err
+	}
+	for _, blob := range append([]ocispec.Descriptor{manifest.Config}, manifest.Layers...) {
+		if err := m.blob(ctx, blob); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *mirror) blob(ctx context.Context, desc ocispec.Descriptor) error {
+	if m.seen[desc.Digest] {
+		return nil
+	}
+	m.seen[desc.Digest] = true
+	uploaded, err := m.to.PushBlob(ctx, desc, func() (io.ReadCloser, error) { return m.from.Fetch(ctx, desc) })
+	if err != nil {
+		return fmt.Errorf("blob %s: %w", desc.Digest, err)
+	}
+	m.done.Blobs++
+	if uploaded {
+		m.done.Uploaded++
+		m.done.Bytes += desc.Size
+	}
+	return nil
+}
+
+// attached copies the referrers of a manifest and cosign 2's tags for it.
+func (m *mirror) attached(ctx context.Context, subject ocispec.Descriptor, depth int) error {
+	if depth == maxReferrerDepth {
+		return fmt.Errorf("%w: referrers of referrers, %d deep", ErrLimit, depth)
+	}
+	referrers, err := m.from.Referrers(ctx, subject)
+	if err != nil {
+		return err
+	}
+	for _, referrer := range referrers {
+		if err := m.fetchTree(ctx, referrer, depth+1); err != nil {
+			return fmt.Errorf("referrer %s: %w", referrer.Digest, err)
+		}
+	}
+	if depth > 0 {
+		return nil // cosign signs artifacts, not signatures
+	}
+	for _, tag := range []string{evidence.SignatureTag(subject.Digest), evidence.AttestationTag(subject.Digest)} {
+		if err := m.tagged(ctx, tag); err != nil {
+			return fmt.Errorf("tag %s: %w", tag, err)
+		}
+	}
+	return nil
+}
+
+func (m *mirror) tagged(ctx context.Context, tag string) error {
+	desc, err := m.from.Resolve(ctx, tag)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	content, err := m.from.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return err
+	}
+	if err := m.blobs(ctx, desc, content); err != nil {
+		return err
+	}
+	m.done.Manifests++
+	return m.to.PushManifest(ctx, desc, content, tag)
+}
+
+// tags are the version's and the floating ones that point at it now.
+func (m *mirror) tags(ctx context.Context, verified Verified) ([]string, error) {
+	v := verified.Version
+	tags := []string{v.Tag()}
+	if t, err := version.ParseTag(verified.Tag); err == nil && verified.Tag != v.Tag() && t.Equal(v) {
+		tags = append(tags, verified.Tag)
+	}
+	for _, alias := range []string{fmt.Sprintf("%d.%d", v.Major(), v.Minor()), fmt.Sprint(v.Major()), "latest"} {
+		desc, err := m.from.Resolve(ctx, alias)
+		if errors.Is(err, ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if desc.Digest == verified.Digest() {
+			tags = append(tags, alias)
+		}
+	}
+	return tags, nil
+}
+
+// PublicTrustedRootJSON is the trusted root behind [PublicTrustedRoot], to be
+// laid beside a mirror and named in the policies of those who use it.
+func PublicTrustedRootJSON() []byte { return trust.PublicTrustedRootJSON() }

@@ -1,0 +1,264 @@
+package installer_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+)
+
+// dressed publishes a plugin with everything that may hang off one: signatures in
+// both forms, an attestation and an SBOM of the index and of every platform, and
+// a signature of the SBOM.
+func dressed(tb testing.TB, to plugintest.Target, key *trusttest.Key, version string, platforms []string) plugintest.Published {
+	tb.Helper()
+	p := plugintest.Publish(tb, to, plugintest.Plugin{Version: version, Body: "ELF " + version, Platforms: platforms}, version, "latest")
+	subjects := []ocispec.Descriptor{p.Index}
+	for _, manifest := range p.Manifests {
+		subjects = append(subjects, manifest)
+	}
+	for _, subject := range subjects {
+		plugintest.Sign(tb, to, key, subject)
+		plugintest.PutLegacy(tb, to, plugintest.AttestationTag(subject.Digest), key.Attest(tb, subject.Digest, trusttest.PredicateSPDX, `{}`))
+		plugintest.Refer(tb, to, subject, key.SignBundle(tb, subject.Digest))
+		sbom := plugintest.Refer(tb, to, subject, trusttest.Layer{MediaType: artifact.MediaTypeSPDX, Payload: []byte(subject.Digest)})
+		plugintest.Refer(tb, to, sbom, key.SignBundle(tb, sbom.Digest))
+	}
+	return p
+}
+
+// TestMirror copies from each kind of registry through a layout and a tar file to
+// each kind of registry, and compares every tag and referrer with the source.
+// INTEROP 14, 19, 28, 30.
+func TestMirror(t *testing.T) {
+	t.Parallel()
+	key := trusttest.NewKey(t)
+	for from, source := range registries(t) {
+		for to, destination := range registries(t) {
+			t.Run(from+" to "+to, func(t *testing.T) {
+				t.Parallel()
+				p := dressed(t, repository(t, source.Host, "team/plugin"), key, "1.2.3", nil)
+				ref := reference(t, source.Host+"/team/plugin:1")
+				dir := filepath.Join(t.TempDir(), "layout")
+				layout, err := installer.CreateLayout(t.Context(), dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				out, err := newInstaller(t, trusting(t, key)).Mirror(t.Context(), ref, layout.Destination(ref), installer.MirrorOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if diff := cmp.Diff([]string{"1.2.3", "latest"}, out.Tags); diff != "" {
+					t.Errorf("tags (-want +got):\n%s", diff)
+				}
+				unpacked := throughTar(t, dir)
+				i := newInstaller(t, trusting(t, key), installer.WithSource(installer.FromLayout(unpacked)))
+				if _, err := i.Mirror(t.Context(), ref, repository(t, destination.Host, "copy"), installer.MirrorOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				mustEqual(t, repository(t, source.Host, "team/plugin"), repository(t, destination.Host, "copy"), p)
+				installed, err := i.Install(t.Context(), ref, installer.InstallOptions{As: alias})
+				if err != nil || installed.Receipt.Index != p.Index.Digest {
+					t.Errorf("installing from the tar file: %v, %v", installed.Receipt.Index, err)
+				}
+			})
+		}
+	}
+}
+
+func throughTar(t *testing.T, dir string) string {
+	t.Helper()
+	var first, second bytes.Buffer
+	for _, b := range []*bytes.Buffer{&first, &second} {
+		if err := installer.WriteLayoutTar(t.Context(), dir, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("the same layout gives two tar files")
+	}
+	unpacked := t.TempDir()
+	if err := installer.ExtractLayoutTar(t.Context(), &first, unpacked); err != nil {
+		t.Fatal(err)
+	}
+	return unpacked
+}
+
+// mustEqual compares all that belongs to an artifact in two repositories.
+func mustEqual(t *testing.T, a, b *ociregistry.Repository, p plugintest.Published) {
+	t.Helper()
+	describe := func(r *ociregistry.Repository) []string {
+		var lines []string
+		for _, tag := range []string{"1.2.3", "latest", plugintest.SignatureTag(p.Index.Digest), plugintest.AttestationTag(p.Index.Digest)} {
+			desc, err := r.Resolve(t.Context(), tag)
+			lines = append(lines, fmt.Sprint(tag, desc.Digest, err))
+		}
+		for _, subject := range append([]ocispec.Descriptor{p.Index}, p.Manifests["linux/s390x"], p.Manifests["windows/amd64"]) {
+			lines = append(lines, referrers(t, r, subject)...)
+		}
+		return lines
+	}
+	if diff := cmp.Diff(describe(a), describe(b)); diff != "" {
+		t.Errorf("(-source +copy):\n%s", diff)
+	}
+}
+
+func referrers(t *testing.T, r *ociregistry.Repository, subject ocispec.Descriptor) []string {
+	t.Helper()
+	found, err := r.Referrers(t.Context(), subject)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := []string{subject.Digest.String()}
+	digests := map[string]bool{}
+	for _, d := range found {
+		digests[d.Digest.String()] = true
+		if exists, err := r.Exists(t.Context(), d); err != nil || !exists {
+			t.Errorf("referrer %s: %v, %v", d.Digest, exists, err)
+		}
+	}
+	return append(lines, fmt.Sprint(digests))
+}
+
+// TestMirrorMany carries five plugins for six platforms in one tar file and
+// installs them without a registry, each platform.
+func TestMirrorMany(t *testing.T) {
+	t.Parallel()
+	platforms := []string{"linux/amd64", "linux/arm64", "linux/arm/v7", "windows/amd64", "darwin/arm64", "freebsd/amd64"}
+	key, registry := trusttest.NewKey(t), registrytest.NewReferrers(t)
+	dir := filepath.Join(t.TempDir(), "layout")
+	layout, err := installer.CreateLayout(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := newInstaller(t, trusting(t, key))
+	for n := range 5 {
+		name := fmt.Sprintf("team/plugin%d", n)
+		dressed(t, repository(t, registry.Host, name), key, "1.0.0", platforms)
+		ref := reference(t, registry.Host+"/"+name)
+		if _, err := i.Mirror(t.Context(), ref, layout.Destination(ref), installer.MirrorOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	unpacked := throughTar(t, dir)
+	registry.Gate.Forget()
+	again, err := installer.OpenLayout(t.Context(), unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refs, err := again.References(t.Context())
+	if err != nil || len(refs) != 5 {
+		t.Fatalf("%v, %v; want 5 references", refs, err)
+	}
+	for _, platform := range platforms {
+		offline := newInstaller(t, trusting(t, key), installer.WithPlatform(platform), installer.WithSource(again.Open))
+		for n, ref := range refs {
+			installed, err := offline.Install(t.Context(), ref, installer.InstallOptions{As: fmt.Sprintf("registry.test/p%d", n)})
+			if err != nil || installed.Receipt.Platform != platform {
+				t.Errorf("%s for %s: %v, %v", ref, platform, installed.Receipt.Platform, err)
+			}
+		}
+	}
+	if requests := registry.Gate.Requests(); len(requests) > 0 {
+		t.Errorf("the registry was asked: %v", requests)
+	}
+}
+
+// TestMirrorPlatforms copies one platform only; the index keeps its digest.
+func TestMirrorPlatforms(t *testing.T) {
+	t.Parallel()
+	key := trusttest.NewKey(t)
+	registry := registrytest.New(t)
+	p := dressed(t, repository(t, registry.Host, "team/plugin"), key, "1.0.0", []string{"linux/amd64", "linux/s390x"})
+	ref := reference(t, registry.Host+"/team/plugin")
+	dir := t.TempDir()
+	layout, err := installer.CreateLayout(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := installer.MirrorOptions{Platforms: []string{"linux/s390x"}}
+	if _, err := newInstaller(t, trusting(t, key)).Mirror(t.Context(), ref, layout.Destination(ref), opts); err != nil {
+		t.Fatal(err)
+	}
+	for platform, want := range map[string]bool{"linux/s390x": true, "linux/amd64": false} {
+		i := newInstaller(t, trusting(t, key), installer.WithPlatform(platform), installer.WithSource(installer.FromLayout(dir)))
+		installed, err := i.Install(t.Context(), ref, installer.InstallOptions{As: alias})
+		if (err == nil) != want || want && installed.Receipt.Index != p.Index.Digest {
+			t.Errorf("%s: %v; want success = %v", platform, err, want)
+		}
+	}
+}
+
+// TestMirrorRefuses holds that what the policy refuses is not carried on, and
+// that broken evidence is not left behind silently.
+func TestMirrorRefuses(t *testing.T) {
+	t.Parallel()
+	key := trusttest.NewKey(t)
+	registry := registrytest.NewReferrers(t)
+	dressed(t, repository(t, registry.Host, "team/plugin"), key, "1.0.0", nil)
+	ref := reference(t, registry.Host+"/team/plugin")
+	mirror := func(policy installer.Policy) error {
+		dir := t.TempDir()
+		layout, err := installer.CreateLayout(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = newInstaller(t, policy).Mirror(t.Context(), ref, layout.Destination(ref), installer.MirrorOptions{})
+		if refs, listErr := layout.References(t.Context()); listErr != nil || len(refs) != 0 {
+			t.Errorf("tagged all the same: %v, %v", refs, listErr)
+		}
+		return err
+	}
+	if err := mirror(trusting(t, trusttest.NewKey(t))); !errors.Is(err, installer.ErrRefused) {
+		t.Errorf("got %v; want ErrRefused", err)
+	}
+	registry.Gate.Break(t, registrytest.Fault{Path: "/referrers/", Status: 403})
+	if err := mirror(trusting(t, key)); !errors.Is(err, installer.ErrForbidden) {
+		t.Errorf("got %v; want ErrForbidden", err)
+	}
+}
+
+// TestExtractLayoutTarHostile refuses tar files that are no layouts.
+func TestExtractLayoutTarHostile(t *testing.T) {
+	t.Parallel()
+	for name, header := range map[string]tar.Header{
+		"climbs":      {Name: "../x", Typeflag: tar.TypeReg},
+		"inside":      {Name: "blobs/../../x", Typeflag: tar.TypeReg},
+		"absolute":    {Name: "/index.json", Typeflag: tar.TypeReg},
+		"link":        {Name: "blobs/sha256/aa", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"},
+		"hard link":   {Name: "blobs/sha256/aa", Typeflag: tar.TypeLink, Linkname: "index.json"},
+		"device":      {Name: "blobs/sha256/aa", Typeflag: tar.TypeChar},
+		"other files": {Name: "run.sh", Typeflag: tar.TypeReg},
+	} {
+		var b bytes.Buffer
+		w := tar.NewWriter(&b)
+		if err := errors.Join(w.WriteHeader(&header), w.Close()); err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if err := installer.ExtractLayoutTar(t.Context(), &b, dir); !errors.Is(err, installer.ErrHostile) {
+			t.Errorf("%s: got %v; want ErrHostile", name, err)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+			t.Errorf("%s: left %v, %v", name, left, err)
+		}
+	}
+	cut := io.LimitReader(bytes.NewReader(plugintest.Tar(t, []plugintest.Entry{{Name: "index.json", Body: "{}"}})), 513)
+	if err := installer.ExtractLayoutTar(t.Context(), cut, t.TempDir()); !errors.Is(err, installer.ErrCorrupt) {
+		t.Errorf("cut: got %v; want ErrCorrupt", err)
+	}
+}
