@@ -36,11 +36,10 @@ func newLocksite(t *testing.T) *locksite {
 	return s
 }
 
-func (s *locksite) publish(t *testing.T, version string, key *trusttest.Key, body string) plugintest.Published {
+func (s *locksite) publish(t *testing.T, version string, key *trusttest.Key, body string) {
 	t.Helper()
 	p := plugintest.Publish(t, s.repo, plugintest.Plugin{Version: version, Body: body}, version)
 	plugintest.Sign(t, s.repo, key, p.Index)
-	return p
 }
 
 func (s *locksite) lock(t *testing.T, before installer.Lock, opts installer.ChangeOptions) (installer.Lock, error) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,50 +14,93 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 )
 
+// installCmd has the flags of install.
+type installCmd struct {
+	app              *cli.App
+	flags            *installFlags
+	opts             installer.InstallOptions
+	config, lockFile string
+	locked, offline  bool
+}
+
 // newInstallCmd resolves, verifies and installs.
 func newInstallCmd(app *cli.App) *cobra.Command {
-	var config string
-	var opts installer.InstallOptions
+	c := &installCmd{app: app}
 	cmd := &cobra.Command{
 		Use:   "install [REF...]",
 		Short: "Resolve, verify and install plugins",
 		Long: `Resolve references, verify what they stand for against the policy, and install
 it where the runner looks for plugins. What is installed already is not
 downloaded again. Without REF, every plugin that the runner's configuration
-names is installed.`,
+names is installed.
+
+With --locked exactly what the lock has is installed. With --from plugins come
+from a mirror on disk, with --offline from nowhere: then what is wanted must be
+installed already.`,
 		Example: `  fleeting-plugin install registry.example.com/team/plugin:1.2
   fleeting-plugin install --key cosign.pub registry.example.com/team/plugin:1
-  fleeting-plugin install --config /etc/gitlab-runner/config.toml
+  fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml
+  fleeting-plugin install --from mirror.tar registry.example.com/team/plugin:1
   fleeting-plugin install --as registry.example.com/team/plugin registry.example.com:5050/team/plugin:1`,
+		Args: cobra.ArbitraryArgs,
 	}
-	cmd.Args = cobra.ArbitraryArgs
-	flags := newInstallFlags(app, cmd)
-	cmd.Flags().StringVar(&opts.As, "as", "", "install under this name, for registries that the runner cannot name")
-	cmd.Flags().BoolVar(&opts.Reinstall, "reinstall", false, "replace what is installed, even if it is the same")
-	cmd.Flags().StringVar(&config, "config", "", "install every plugin that this runner configuration names")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if opts.As != "" && len(args) != 1 {
-			return cli.Usagef("--as is for one REF")
-		}
-		refs, err := wanted(app, args, config)
-		if err != nil {
-			return err
-		}
-		return runInstall(cmd, app, flags, refs, opts)
-	}
+	c.flags = newInstallFlags(app, cmd)
+	cmd.Flags().StringVar(&c.opts.As, "as", "", "install under this name, for registries that the runner cannot name")
+	cmd.Flags().BoolVar(&c.opts.Reinstall, "reinstall", false, "replace what is installed, even if it is the same")
+	cmd.Flags().StringVar(&c.config, "config", "", "install every plugin that this runner configuration names")
+	cmd.Flags().BoolVar(&c.locked, "locked", false, "install exactly what the lock has")
+	cmd.Flags().StringVar(&c.lockFile, "lock", "", "lock file (default "+lockName+" beside the configuration)")
+	cmd.Flags().BoolVar(&c.offline, "offline", false, "use no network")
+	cmd.RunE = c.flags.closing(func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) })
 	return cmd
 }
 
-func runInstall(cmd *cobra.Command, app *cli.App, flags *installFlags, refs []installer.Reference, opts installer.InstallOptions) error {
-	progress := &progressBars{app: app}
-	defer progress.close()
-	i, err := flags.installer(installer.WithEvents(progress.event))
+func (c *installCmd) run(ctx context.Context, args []string) error {
+	switch {
+	case c.opts.As != "" && len(args) != 1:
+		return cli.Usagef("--as is for one REF")
+	case c.opts.As != "" && c.locked:
+		return cli.Usagef("the lock has the name to install under; --as is for fleeting-plugin lock")
+	}
+	refs, err := wanted(c.app, args, c.config)
 	if err != nil {
 		return err
 	}
+	progress := &progressBars{app: c.app}
+	defer progress.close()
+	extra := []installer.Option{installer.WithEvents(progress.event)}
+	if c.offline && c.flags.from == "" {
+		extra = append(extra, installer.WithSource(nowhere))
+	}
+	i, err := c.flags.installer(ctx, extra...)
+	if err != nil {
+		return err
+	}
+	if c.locked {
+		lock, err := readLock(lockPath(c.app, c.lockFile, c.config), false)
+		if err != nil {
+			return err
+		}
+		return installLocked(ctx, c.app, i, lock, refs)
+	}
+	return c.install(ctx, i, refs, progress)
+}
+
+// errOffline is why nothing is fetched.
+var errOffline = errors.New("not installed, and --offline allows no network")
+
+func nowhere(context.Context, installer.Reference) (installer.Source, error) {
+	return nil, cli.Hint(cli.WithCode(errOffline, cli.NotFound), "fetch it from a mirror on disk: --from mirror.tar")
+}
+
+func (c *installCmd) install(ctx context.Context, i *installer.Installer, refs []installer.Reference, progress *progressBars) error {
 	installed := []installer.Installed{}
-	err = each(cmd.Context(), refs, func(ref installer.Reference) error {
-		one, err := i.Install(cmd.Context(), ref, opts)
+	err := each(ctx, refs, func(ref installer.Reference) error {
+		do := i.Install
+		if c.offline && c.flags.from == "" {
+			do = i.Ensure
+		}
+		one, err := do(ctx, ref, c.opts)
 		progress.close()
 		if err == nil {
 			installed = append(installed, one)
@@ -66,7 +110,7 @@ func runInstall(cmd *cobra.Command, app *cli.App, flags *installFlags, refs []in
 	if err != nil && len(installed) == 0 {
 		return err
 	}
-	return errors.Join(app.Print(installed, func(w io.Writer) error { return writeInstalled(w, installed) }), err)
+	return errors.Join(c.app.Print(installed, func(w io.Writer) error { return writeInstalled(w, installed) }), err)
 }
 
 func writeInstalled(w io.Writer, installed []installer.Installed) error {

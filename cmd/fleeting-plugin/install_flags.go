@@ -183,19 +183,40 @@ type installFlags struct {
 	*policyFlags
 	registry *cli.RegistryFlags
 	platform string
+	from     string
 	app      *cli.App
+	cleanup  []func() error
 }
 
 func newInstallFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	f := &installFlags{folderFlags: newFolderFlags(app, cmd), policyFlags: newPolicyFlags(app, cmd), app: app}
 	f.registry = app.RegistryFlags(cmd.Flags())
+	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this mirror: an OCI layout folder or a tar file")
 	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this platform, such as linux/arm64 (default: this machine's)")
 	return f
 }
 
-// source opens registries with the credentials of the flags.
-func (f *installFlags) source() (installer.Opener, error) {
-	client, err := f.registry.Client()
+// closing is run with the flags' temporary folders removed after it.
+func (f *installFlags) closing(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		err := run(cmd, args)
+		if closeErr := f.close(); closeErr != nil {
+			return errors.Join(err, closeErr)
+		}
+		return err
+	}
+}
+
+// source opens registries with the credentials of the flags, or the mirror.
+func (f *installFlags) source(ctx context.Context) (installer.Opener, error) {
+	if f.from != "" {
+		layout, err := f.layout(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return layout.Open, nil
+	}
+	client, err := f.client()
 	if err != nil {
 		return nil, err
 	}
@@ -203,20 +224,20 @@ func (f *installFlags) source() (installer.Opener, error) {
 }
 
 // installer makes the installer that the flags describe.
-func (f *installFlags) installer(extra ...installer.Option) (*installer.Installer, error) {
+func (f *installFlags) installer(ctx context.Context, extra ...installer.Option) (*installer.Installer, error) {
 	policy, err := f.policy()
 	if err != nil {
 		return nil, err
 	}
-	return f.withPolicy(policy, extra...)
+	return f.withPolicy(ctx, policy, extra...)
 }
 
-func (f *installFlags) withPolicy(policy installer.Policy, extra ...installer.Option) (*installer.Installer, error) {
+func (f *installFlags) withPolicy(ctx context.Context, policy installer.Policy, extra ...installer.Option) (*installer.Installer, error) {
 	dir, err := f.folderFlags.path()
 	if err != nil {
 		return nil, err
 	}
-	source, err := f.source()
+	source, err := f.source(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -280,6 +301,9 @@ func mapInstallerErrors(app *cli.App) {
 	}{
 		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
 		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; fleeting-plugin inspect REF shows what there is"},
+		{installer.ErrSignerChanged, cli.Refused, "if the new signer is right: --accept-signer-change"},
+		{installer.ErrDowngrade, cli.Refused, "if the older version is wanted: --allow-downgrade"},
+		{installer.ErrMoved, cli.Refused, "a version never changes: ask the publisher why it did"},
 		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
 		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
 		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
@@ -294,6 +318,8 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
 		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
 		{installer.ErrInvalidPolicy, cli.Usage, "fleeting-plugin policy check FILE"},
+		{installer.ErrNotLocked, cli.NotFound, "fleeting-plugin lock REF"},
+		{installer.ErrInvalidLock, cli.Usage, "write it anew: fleeting-plugin lock"},
 		{installer.ErrInvalidConfig, cli.Usage, "name the runner's configuration: --config FILE"},
 	} {
 		app.MapError(m.target, m.code, m.hint)

@@ -47,6 +47,7 @@ func TestInstallScripts(t *testing.T) {
 			}
 			env.Values[siteKey{}] = s
 			env.Setenv("REGISTRY", s.registry.Host)
+			env.Setenv("PRIVATE", registrytest.New(tb, registrytest.WithPassword("user", "secret")).Host)
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("FLEETING_PLUGIN_PATH", filepath.Join(env.WorkDir, "plugins"))
 			env.Setenv("PLATFORM", artifact.HostPlatform().String())
@@ -78,7 +79,8 @@ func siteOf(ts *testscript.TestScript) *site {
 
 // publish makes a plugin: publish NAME VERSION [KEY] [TAG...]. It is signed by
 // the key of that name, unless KEY is - or missing, and tagged with its version
-// and the tags.
+// and the tags. A NAME that ends in /script answers as a plugin does when it is
+// started; others cannot be started.
 func publish(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: publish NAME VERSION [KEY] [TAG...]")
@@ -90,7 +92,11 @@ func publish(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) > 3 {
 		tags = append(tags, args[3:]...)
 	}
-	p := plugintest.Publish(tb, repo, plugintest.Plugin{Version: args[1], Body: "plugin " + args[0] + " " + args[1] + strings.Repeat(" x", 200)}, tags...)
+	body := "plugin " + args[0] + " " + args[1] + strings.Repeat(" x", 200)
+	if strings.HasSuffix(args[0], "/script") {
+		body = "#!/bin/sh\necho '1|0|unix|/nowhere|grpc'\nexec sleep 60 #"
+	}
+	p := plugintest.Publish(tb, repo, plugintest.Plugin{Version: args[1], Body: body}, tags...)
 	s.published[args[0]+":"+args[1]] = p
 	ts.Setenv("DIGEST", p.Index.Digest.String())
 	if len(args) > 2 && args[2] != "-" {

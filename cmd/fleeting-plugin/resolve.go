@@ -24,13 +24,13 @@ verified, downloaded or changed.`,
 	}
 	flags := newInstallFlags(app, cmd)
 	cmd.Flags().BoolVar(&explain, "explain", false, "say why this version and this platform")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		refs, err := parseReferences(args)
 		if err != nil {
 			return err
 		}
 		// Resolving trusts nothing, so it needs no policy.
-		i, err := flags.withPolicy(installer.Policy{})
+		i, err := flags.withPolicy(cmd.Context(), installer.Policy{})
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ verified, downloaded or changed.`,
 			return printErr
 		}
 		return err
-	}
+	})
 	return cmd
 }
 

@@ -32,7 +32,7 @@ with its receipt. No network is used.`,
 	}
 	flags := newInstallFlags(app, cmd)
 	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all == (len(args) == 1):
 			return cli.Usagef("want either REF, or PATH, or --installed")
@@ -40,7 +40,7 @@ with its receipt. No network is used.`,
 			return verifyInstalled(cmd.Context(), app, flags, args)
 		}
 		return verifyRemote(cmd.Context(), app, flags, args[0])
-	}
+	})
 	return cmd
 }
 
@@ -54,7 +54,7 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 	if err != nil {
 		return err
 	}
-	i, err := flags.installer()
+	i, err := flags.installer(ctx)
 	if err != nil {
 		return err
 	}

@@ -45,14 +45,20 @@ func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client
 		ociregistry.WithLogger(r.app.Logger()),
 		ociregistry.WithPlainHTTP(r.plainHTTP...),
 	}
+	docker, ci := r.app.envCredentials()
+	sources := []ociregistry.CredentialFunc{docker}
+	if r.configFile != "" {
+		sources = nil // the flag is the only place, but for the registry of the CI job
+	}
 	// A container may have no home folder; what is public can still be read.
 	if len(r.credentialFiles()) > 0 {
 		store, err := r.Credentials(false)
 		if err != nil {
 			return nil, err
 		}
-		opts = append(opts, ociregistry.WithCredentials(store.Get))
+		sources = append(sources, store.Get)
 	}
+	opts = append(opts, ociregistry.WithCredentials(ociregistry.FirstCredential(append(sources, ci)...)))
 	if r.caFile != "" || r.clientCert != "" {
 		opts = append(opts, ociregistry.WithHostTLS("", ociregistry.HostTLS{
 			CAFile: r.caFile, CertFile: r.clientCert, KeyFile: r.clientKey,

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// The handshake with which the runner starts a plugin (hashicorp/go-plugin): the
+// cookie tells a plugin that a host started it, and the first line of its output
+// says where and how it serves.
+const (
+	cookieName       = "FLEETING_INSTANCE_GROUP_PLUGIN"
+	cookieValue      = "4c6410b1-cb78-4962-8c76-ab936d0ea908"
+	handshakeTimeout = 10 * time.Second
+	handshakeLimit   = 64 << 10
+)
+
+// finding is the outcome of one check.
+type finding struct {
+	Check string `json:"check"`
+	// State is ok, warning or problem.
+	State  string `json:"state"`
+	Detail string `json:"detail"`
+	// Next is what to try.
+	Next string `json:"next,omitempty"`
+}
+
+// doctor collects findings.
+type doctor struct {
+	app      *cli.App
+	flags    *installFlags
+	findings []finding
+}
+
+func (d *doctor) add(check, state, detail, next string) {
+	d.findings = append(d.findings, finding{check, state, detail, next})
+}
+
+// newDoctorCmd looks for what keeps plugins from working.
+func newDoctorCmd(app *cli.App) *cobra.Command {
+	var config string
+	var noStart bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Look for what keeps installed plugins from working",
+		Long: `Check the folder and its permissions, the policy, what the runner's configuration
+names, every installed file against its receipt, and, unless --no-start is given,
+that each installed executable starts and answers as the runner expects. Plugins
+are started with nothing in their environment but what they need for that, and
+stopped at once.`,
+	}
+	flags := newInstallFlags(app, cmd)
+	hide(cmd, "from", "platform")
+	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check")
+	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
+	cmd.RunE = flags.closing(func(cmd *cobra.Command, _ []string) error {
+		d := &doctor{app: app, flags: flags}
+		d.checkPolicy()
+		folder := d.checkFolder()
+		if folder != nil {
+			d.checkConfig(folder, config)
+			d.checkInstalled(cmd.Context(), folder, !noStart)
+		}
+		return d.report()
+	})
+	return cmd
+}
+
+func (d *doctor) report() error {
+	var rows [][]string
+	problems := 0
+	for _, f := range d.findings {
+		if f.State == "problem" {
+			problems++
+		}
+		rows = append(rows, []string{f.State, f.Check, f.Detail, f.Next})
+	}
+	if err := d.app.PrintTable(d.findings, []string{"state", "check", "detail", "next"}, rows); err != nil {
+		return err
+	}
+	if problems > 0 {
+		return fmt.Errorf("%d problems", problems)
+	}
+	return nil
+}
+
+func (d *doctor) checkPolicy() {
+	policy, err := d.flags.policy()
+	if err != nil {
+		d.add("policy", "problem", err.Error(), d.app.HintOf(err))
+		return
+	}
+	for _, rule := range policy.Rules() {
+		if rule.Unsafe {
+			d.add("policy", "warning", "nothing is verified in "+rule.Scope, "name a signer for it")
+		}
+	}
+	d.add("policy", "ok", fmt.Sprintf("%d rules", len(policy.Rules())), "")
+}
+
+// checkFolder looks at the folder; nil if there is none to look into.
+func (d *doctor) checkFolder() *installer.Folder {
+	folder, err := d.flags.folder()
+	if err != nil {
+		d.add("folder", "problem", err.Error(), d.app.HintOf(err))
+		return nil
+	}
+	info, err := os.Stat(folder.Dir())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.add("folder", "warning", folder.Dir()+" is not there", "fleeting-plugin install REF makes it")
+		return nil
+	case err != nil:
+		d.add("folder", "problem", err.Error(), "")
+		return nil
+	case !info.IsDir():
+		d.add("folder", "problem", folder.Dir()+" is not a folder", "")
+		return nil
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
+		d.add("folder", "problem", fmt.Sprintf("others may write into %s (%s)", folder.Dir(), info.Mode().Perm()), "chmod go-w "+folder.Dir())
+	case runtime.GOOS != "windows" && info.Mode().Perm()&0o005 != 0o005:
+		d.add("folder", "warning", fmt.Sprintf("only some users may read %s (%s)", folder.Dir(), info.Mode().Perm()), "chmod o+rx, if the runner is another user")
+	default:
+		d.add("folder", "ok", folder.Dir(), "")
+	}
+	return folder
+}
+
+// checkConfig holds what the runner's configuration names against what is there.
+func (d *doctor) checkConfig(folder *installer.Folder, config string) {
+	if config == "" && d.app.Env("CONFIG_FILE") == "" {
+		return
+	}
+	plugins, err := readConfig(d.app, config)
+	if err != nil {
+		d.add("configuration", "problem", err.Error(), d.app.HintOf(err))
+		return
+	}
+	for _, p := range plugins {
+		if p.Local {
+			d.add("configuration", "ok", fmt.Sprintf("runner %q uses %s of this machine", p.Runner, p.Text), "")
+			continue
+		}
+		found, err := folder.Find(p.Reference)
+		if err != nil {
+			d.add("configuration", "problem", fmt.Sprintf("runner %q: %v", p.Runner, err), "fleeting-plugin install "+p.Text)
+			continue
+		}
+		d.add("configuration", "ok", fmt.Sprintf("runner %q gets %s %s", p.Runner, found.Receipt.Name, found.Receipt.Version), "")
+	}
+}
+
+func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, start bool) {
+	list, err := folder.List()
+	if err != nil {
+		d.add("installed", "problem", err.Error(), "")
+		return
+	}
+	for _, one := range list {
+		name := one.Receipt.Name + " " + one.Receipt.Version.String()
+		switch err := one.Verify(ctx); {
+		case one.Foreign:
+			d.add("files", "warning", name+" was installed by something else; the runner takes it", "fleeting-plugin install "+one.Receipt.Name)
+			continue
+		case err != nil:
+			d.add("files", "problem", err.Error(), "fleeting-plugin install --reinstall "+one.Receipt.Reference.String())
+			continue
+		}
+		d.add("files", "ok", name, "")
+		if !runsHere(one.Receipt.Platform) {
+			d.add("start", "warning", name+" is for "+one.Receipt.Platform, "")
+			continue
+		}
+		if start {
+			d.checkStart(ctx, one, name)
+		}
+	}
+}
+
+func runsHere(platform string) bool {
+	have, err := artifact.ParsePlatform(strings.SplitN(platform, ":", 2)[0])
+	if err != nil {
+		return false
+	}
+	return slices.Contains(artifact.Candidates(artifact.HostPlatform()), have)
+}
+
+func (d *doctor) checkStart(ctx context.Context, one installer.Installed, name string) {
+	line, err := handshake(ctx, one.Path)
+	if err != nil {
+		d.add("start", "problem", fmt.Sprintf("%s: %v", name, err), "start it by hand: "+one.Path+" version")
+		return
+	}
+	parts := strings.Split(line, "|")
+	if len(parts) < 4 || parts[0] != "1" {
+		d.add("start", "problem", fmt.Sprintf("%s answered %.80q, which is no handshake of a plugin", name, line), "")
+		return
+	}
+	d.add("start", "ok", fmt.Sprintf("%s serves protocol %s", name, parts[1]), "")
+}
+
+// handshake starts a plugin as the runner does, reads its first line and stops it.
+func handshake(ctx context.Context, path string) (line string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "fleeting-plugin-doctor-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Dir = filepath.Dir(path)
+	cmd.Env = []string{cookieName + "=" + cookieValue, "PLUGIN_PROTOCOL_VERSIONS=0", "PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000", "TMPDIR=" + dir}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return "", err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", err
+	}
+	line, readErr := bufio.NewReader(io.LimitReader(out, handshakeLimit)).ReadString('\n')
+	timedOut := ctx.Err() != nil
+	cancel() // kills it
+	_ = cmd.Wait()
+	switch {
+	case timedOut:
+		return "", fmt.Errorf("no answer within %s", handshakeTimeout)
+	case readErr != nil && line == "":
+		return "", errors.New("it ended without an answer")
+	}
+	return strings.TrimSpace(line), nil
+}

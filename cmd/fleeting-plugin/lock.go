@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// lockName is the file beside the runner's configuration.
+const lockName = "fleeting-plugins.lock"
+
+// lockPath is the lock that a command uses: --lock, else beside the
+// configuration, else in the current folder.
+func lockPath(app *cli.App, lock, config string) string {
+	switch {
+	case lock != "":
+		return lock
+	case config != "":
+		return filepath.Join(filepath.Dir(config), lockName)
+	case app.Env("CONFIG_FILE") != "":
+		return filepath.Join(filepath.Dir(app.Env("CONFIG_FILE")), lockName)
+	}
+	return lockName
+}
+
+// readLock reads a lock; one that is not there is empty if that is allowed.
+func readLock(name string, mayMiss bool) (installer.Lock, error) {
+	content, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) && mayMiss {
+		return installer.Lock{}, nil
+	}
+	if err != nil {
+		return installer.Lock{}, cli.Hint(cli.WithCode(err, cli.Usage), "write it first: fleeting-plugin lock")
+	}
+	lock, err := installer.ParseLock(content)
+	if err != nil {
+		return installer.Lock{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return lock, nil
+}
+
+// changeFlags allow changes against what was chosen before.
+func changeFlags(cmd *cobra.Command) *installer.ChangeOptions {
+	var opts installer.ChangeOptions
+	cmd.Flags().BoolVar(&opts.AcceptSignerChange, "accept-signer-change", false, "let another signer of the policy take over")
+	cmd.Flags().BoolVar(&opts.AllowDowngrade, "allow-downgrade", false, "let an older version follow a newer one")
+	return &opts
+}
+
+// newLockCmd writes down what was chosen and verified.
+func newLockCmd(app *cli.App) *cobra.Command {
+	var file, config, as string
+	cmd := &cobra.Command{
+		Use:   "lock [REF...]",
+		Short: "Write down what references stand for, verified, for all platforms",
+		Long: `Resolve and verify references, or every plugin that the runner's configuration
+names, and write the digests of all platforms into a lock. No layers are
+downloaded. Entries for other references stay. A tag that was moved, another
+signer and an older version than locked are refused.`,
+		Example: `  fleeting-plugin lock --config /etc/gitlab-runner/config.toml
+  fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags := newInstallFlags(app, cmd)
+	opts := changeFlags(cmd)
+	cmd.Flags().StringVar(&file, "lock", "", "lock file (default "+lockName+" beside the configuration)")
+	cmd.Flags().StringVar(&config, "config", "", "lock every plugin that this runner configuration names")
+	cmd.Flags().StringVar(&as, "as", "", "name that the plugin is installed under")
+	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
+		if as != "" && len(args) != 1 {
+			return cli.Usagef("--as is for one REF")
+		}
+		refs, err := wanted(app, args, config)
+		if err != nil {
+			return err
+		}
+		name := lockPath(app, file, config)
+		lock, err := readLock(name, true)
+		if err != nil {
+			return err
+		}
+		i, err := flags.installer(cmd.Context())
+		if err != nil {
+			return err
+		}
+		err = each(cmd.Context(), refs, func(ref installer.Reference) error {
+			next, err := i.Lock(cmd.Context(), lock, ref, as, *opts)
+			if err == nil {
+				lock = next
+			}
+			return err
+		})
+		if err != nil {
+			return err // all or nothing: a lock of half the plugins would mislead
+		}
+		if err := writeLock(name, lock); err != nil {
+			return err
+		}
+		return printLock(app, name, lock)
+	})
+	return cmd
+}
+
+func printLock(app *cli.App, name string, lock installer.Lock) error {
+	return app.Print(lock.Plugins(), func(w io.Writer) error {
+		for _, p := range lock.Plugins() {
+			fmt.Fprintf(w, "locked %s at %s for %d platforms\n", p.Reference, p.Version, len(p.Platforms))
+		}
+		_, err := fmt.Fprintf(w, "wrote %s\n", name)
+		return err
+	})
+}
+
+// writeLock replaces a lock by a rename, so that it is never half written.
+func writeLock(name string, lock installer.Lock) (err error) {
+	content, err := lock.Encode()
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".lock-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	_, err = f.Write(content)
+	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), name)
+}
+
+// installLocked installs exactly what a lock has.
+func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lock installer.Lock, refs []installer.Reference) error {
+	installed := []installer.Installed{}
+	err := each(ctx, refs, func(ref installer.Reference) error {
+		one, err := i.InstallLocked(ctx, lock, ref)
+		if err == nil {
+			installed = append(installed, one)
+		}
+		return err
+	})
+	if err != nil && len(installed) == 0 {
+		return err
+	}
+	return errors.Join(app.Print(installed, func(w io.Writer) error { return writeInstalled(w, installed) }), err)
+}

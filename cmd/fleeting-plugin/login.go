@@ -1,0 +1,140 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+)
+
+const maxPassword = 64 << 10
+
+// loginCmd has the flags of login.
+type loginCmd struct {
+	app                 *cli.App
+	registry            *cli.RegistryFlags
+	username, password  string
+	stdin, token, plain bool
+}
+
+// newLoginCmd tries credentials and stores them.
+func newLoginCmd(app *cli.App) *cobra.Command {
+	c := &loginCmd{app: app}
+	cmd := &cobra.Command{
+		Use:   "login REGISTRY",
+		Short: "Try credentials for a registry and store them",
+		Long: `Try credentials against a registry, and store them where docker and podman find
+them if the registry takes them. What is stored already stays if it does not.
+
+The password is asked for on a terminal, or read with --password-stdin.`,
+		Example: `  fleeting-plugin login registry.example.com --username me
+  echo "$TOKEN" | fleeting-plugin login registry.example.com --username me --password-stdin`,
+		Args: cobra.ExactArgs(1),
+	}
+	c.registry = app.RegistryFlags(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringVarP(&c.username, "username", "u", "", "user name")
+	flags.BoolVar(&c.stdin, "password-stdin", false, "read the password from standard input")
+	flags.StringVarP(&c.password, "password", "p", "", "the password; other users of this machine can see it")
+	flags.BoolVar(&c.token, "identity-token", false, "what is read is an identity token, not a password")
+	flags.BoolVar(&c.plain, "insecure-plain-text", true, "store the password in the file if no credential helper is configured")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) }
+	return cmd
+}
+
+func (c *loginCmd) run(cmd *cobra.Command, host string) error {
+	if strings.Contains(host, "/") {
+		return cli.Usagef("%q: name the registry only, without a scheme and a path", host)
+	}
+	credential, err := c.credential()
+	if err != nil {
+		return err
+	}
+	store, err := c.registry.Credentials(c.plain)
+	if err != nil {
+		return err
+	}
+	client, err := c.registry.Client()
+	if err != nil {
+		return err
+	}
+	if err := store.Login(cmd.Context(), client, host, credential); err != nil {
+		if errors.Is(err, ociregistry.ErrUnauthorized) {
+			return cli.Hint(err, "check the user name and the password; nothing was stored")
+		}
+		return err
+	}
+	return c.app.Print(map[string]string{"registry": host, "username": c.username}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "logged in to %s\n", host)
+		return err
+	})
+}
+
+func (c *loginCmd) credential() (ociregistry.Credential, error) {
+	if c.username == "" && !c.token {
+		return ociregistry.Credential{}, cli.Usagef("no --username")
+	}
+	secret, err := c.secret()
+	if err != nil {
+		return ociregistry.Credential{}, err
+	}
+	if secret == "" {
+		return ociregistry.Credential{}, cli.Usagef("an empty password")
+	}
+	if c.token {
+		return ociregistry.Credential{IdentityToken: secret}, nil
+	}
+	return ociregistry.Credential{Username: c.username, Password: secret}, nil
+}
+
+func (c *loginCmd) secret() (string, error) {
+	if c.password != "" {
+		if c.stdin {
+			return "", cli.Usagef("either --password or --password-stdin")
+		}
+		c.app.Logger().Warn("a password on the command line can be seen by other users; use --password-stdin")
+		return c.password, nil
+	}
+	if terminal, ok := c.app.In.(*os.File); ok && !c.stdin && term.IsTerminal(int(terminal.Fd())) {
+		fmt.Fprint(c.app.Err, "Password: ")
+		secret, err := term.ReadPassword(int(terminal.Fd()))
+		fmt.Fprintln(c.app.Err)
+		return string(secret), err
+	}
+	if !c.stdin {
+		return "", cli.Usagef("no terminal to ask for the password: use --password-stdin")
+	}
+	content, err := io.ReadAll(io.LimitReader(c.app.In, maxPassword))
+	return strings.TrimRight(string(content), "\r\n"), err
+}
+
+// newLogoutCmd forgets credentials.
+func newLogoutCmd(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "logout REGISTRY",
+		Short: "Forget the credentials for a registry",
+		Args:  cobra.ExactArgs(1),
+	}
+	registry := app.RegistryFlags(cmd.Flags())
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		store, err := registry.Credentials(true)
+		if err != nil {
+			return err
+		}
+		if err := store.Logout(cmd.Context(), args[0]); err != nil {
+			return err
+		}
+		return app.Print(map[string]string{"registry": args[0]}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "logged out of %s\n", args[0])
+			return err
+		})
+	}
+	return cmd
+}

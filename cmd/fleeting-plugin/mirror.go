@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// mirrorCmd has the flags of mirror.
+type mirrorCmd struct {
+	app       *cli.App
+	flags     *installFlags
+	config    string
+	platforms []string
+}
+
+// newMirrorCmd copies plugins with all that hangs off them.
+func newMirrorCmd(app *cli.App) *cobra.Command {
+	c := &mirrorCmd{app: app}
+	cmd := &cobra.Command{
+		Use:   "mirror [REF...] DESTINATION",
+		Short: "Copy plugins with their signatures, SBOMs and provenance",
+		Long: `Verify plugins and copy them, byte for byte, with everything that hangs off them.
+
+DESTINATION is a tar file (FILE.tar), an OCI layout folder (oci:DIR), or a
+registry with a path. One plugin goes to exactly that repository, several go
+beneath it under their last name. With --from they come from a tar file or
+layout; without REF all that it holds is copied.`,
+		Example: `  fleeting-plugin mirror registry.example.com/team/plugin:1 mirror.tar
+  fleeting-plugin mirror --config config.toml mirror.tar
+  fleeting-plugin mirror --from mirror.tar registry.internal.example/plugins`,
+		Args: cobra.MinimumNArgs(1),
+	}
+	c.flags = newInstallFlags(app, cmd)
+	hide(cmd, "dir", "root", "platform")
+	cmd.Flags().StringVar(&c.config, "config", "", "mirror every plugin that this runner configuration names")
+	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this platform, to a layout or tar file (repeatable)")
+	cmd.RunE = c.flags.closing(func(cmd *cobra.Command, args []string) error {
+		return c.run(cmd.Context(), args[:len(args)-1], args[len(args)-1])
+	})
+	return cmd
+}
+
+func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
+	refs, err := c.references(ctx, args)
+	if err != nil {
+		return err
+	}
+	if len(c.platforms) > 0 && !isLocalMirror(to) {
+		return cli.Usagef("--only-platform is for tar files and layouts: registries insist on everything that an index names")
+	}
+	i, err := c.flags.mirrorInstaller(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case strings.HasSuffix(to, ".tar"):
+		return c.toTar(ctx, i, refs, to)
+	case strings.HasPrefix(to, "oci:"):
+		return c.toLayout(ctx, i, refs, strings.TrimPrefix(to, "oci:"))
+	}
+	return c.toRegistry(ctx, i, refs, to)
+}
+
+func isLocalMirror(to string) bool {
+	return strings.HasSuffix(to, ".tar") || strings.HasPrefix(to, "oci:")
+}
+
+func (c *mirrorCmd) references(ctx context.Context, args []string) ([]installer.Reference, error) {
+	if len(args) > 0 || c.config != "" || c.flags.from == "" {
+		if len(args) == 0 && c.config == "" {
+			return nil, cli.Usagef("nothing to copy: name a REF, --config or --from")
+		}
+		return wanted(c.app, args, c.config)
+	}
+	layout, err := c.flags.layout(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return layout.References(ctx)
+}
+
+// mirrorInstaller verifies, and has no folder to install into.
+func (f *installFlags) mirrorInstaller(ctx context.Context) (*installer.Installer, error) {
+	policy, err := f.policy()
+	if err != nil {
+		return nil, err
+	}
+	source, err := f.source(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return installer.New(policy, installer.WithSource(source), installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()))
+}
+
+func (c *mirrorCmd) toTar(ctx context.Context, i *installer.Installer, refs []installer.Reference, to string) (err error) {
+	dir, err := c.flags.temporary()
+	if err != nil {
+		return err
+	}
+	copied, err := c.copyToLayout(ctx, i, refs, dir)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(to), ".mirror-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.Remove(f.Name()))
+		}
+	}()
+	err = installer.WriteLayoutTar(ctx, dir, f)
+	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), to); err != nil {
+		return err
+	}
+	return c.print(copied, to)
+}
+
+func (c *mirrorCmd) toLayout(ctx context.Context, i *installer.Installer, refs []installer.Reference, dir string) error {
+	copied, err := c.copyToLayout(ctx, i, refs, dir)
+	if err != nil {
+		return err
+	}
+	return c.print(copied, dir)
+}
+
+func (c *mirrorCmd) copyToLayout(ctx context.Context, i *installer.Installer, refs []installer.Reference, dir string) ([]installer.Mirrored, error) {
+	layout, err := installer.CreateLayout(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	// Who imports the mirror needs it to verify what was signed without a key; it
+	// is to be named in their policy, nothing takes it from here by itself.
+	root := filepath.Join(dir, "trusted-root.json")
+	if err := os.WriteFile(root, installer.PublicTrustedRootJSON(), 0o644); err != nil { //nolint:gosec // public
+		return nil, err
+	}
+	return c.copyAll(ctx, i, refs, func(ref installer.Reference) (installer.Destination, error) {
+		return layout.Destination(ref), nil
+	})
+}
+
+func (c *mirrorCmd) toRegistry(ctx context.Context, i *installer.Installer, refs []installer.Reference, to string) error {
+	client, err := c.flags.client()
+	if err != nil {
+		return err
+	}
+	copied, err := c.copyAll(ctx, i, refs, func(ref installer.Reference) (installer.Destination, error) {
+		name := to
+		if len(refs) > 1 || len(c.flags.from) > 0 {
+			name = path.Join(to, path.Base(ref.Repository()))
+		}
+		return client.Repository(name)
+	})
+	if err != nil {
+		return err
+	}
+	return c.print(copied, to)
+}
+
+func (c *mirrorCmd) copyAll(ctx context.Context, i *installer.Installer, refs []installer.Reference, to func(installer.Reference) (installer.Destination, error)) ([]installer.Mirrored, error) {
+	var copied []installer.Mirrored
+	err := each(ctx, refs, func(ref installer.Reference) error {
+		destination, err := to(ref)
+		if err != nil {
+			return err
+		}
+		one, err := i.Mirror(ctx, ref, destination, installer.MirrorOptions{Platforms: c.platforms})
+		if err == nil {
+			copied = append(copied, one)
+			c.app.Statusf("copied %s %s: %d manifests, %d blobs, %d of them new", ref.Name(), one.Version, one.Manifests, one.Blobs, one.Uploaded)
+		}
+		return err
+	})
+	return copied, err
+}
+
+func (c *mirrorCmd) print(copied []installer.Mirrored, to string) error {
+	return c.app.Print(copied, func(w io.Writer) error {
+		for _, one := range copied {
+			fmt.Fprintf(w, "%s@%s to %s as %s\n", one.Reference.Name(), one.Digest(), to, strings.Join(one.Tags, ", "))
+		}
+		return nil
+	})
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// newUpgradeCmd installs what the references of installed plugins stand for now.
+func newUpgradeCmd(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "upgrade [REF...]",
+		Short: "Install what the installed plugins' references stand for now",
+		Long: `Install, for each plugin that is installed, what the reference that it came from
+stands for now; REF limits that to some. Older versions stay until they are
+pruned. A running runner goes on with what it has started.`,
+		Example: `  fleeting-plugin upgrade
+  fleeting-plugin upgrade registry.example.com/team/plugin`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags := newInstallFlags(app, cmd)
+	opts := changeFlags(cmd)
+	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
+		progress := &progressBars{app: app}
+		defer progress.close()
+		i, err := flags.installer(cmd.Context(), installer.WithEvents(progress.event))
+		if err != nil {
+			return err
+		}
+		newest, err := selected(i.Folder(), args)
+		if err != nil {
+			return err
+		}
+		upgraded := []installer.Installed{}
+		err = eachInstalled(cmd.Context(), newest, func(from installer.Installed) error {
+			one, err := i.Upgrade(cmd.Context(), from, *opts)
+			progress.close()
+			if err == nil {
+				upgraded = append(upgraded, one)
+			}
+			return err
+		})
+		if err != nil && len(upgraded) == 0 {
+			return err
+		}
+		return errors.Join(app.Print(upgraded, func(w io.Writer) error { return writeInstalled(w, upgraded) }), err)
+	})
+	return cmd
+}
+
+// selected gives the newest installed version of the plugins that are named, or
+// of all.
+func selected(folder *installer.Folder, args []string) ([]installer.Installed, error) {
+	if len(args) == 0 {
+		return folder.Newest()
+	}
+	refs, err := parseReferences(args)
+	if err != nil {
+		return nil, err
+	}
+	var out []installer.Installed
+	for _, ref := range refs {
+		one, err := folder.Find(ref)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+func eachInstalled(ctx context.Context, list []installer.Installed, do func(installer.Installed) error) error {
+	var problems []error
+	for _, one := range list {
+		if ctx.Err() != nil {
+			return errors.Join(append(problems, ctx.Err())...)
+		}
+		if err := do(one); err != nil {
+			problems = append(problems, explained(err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// newOutdatedCmd shows what could be upgraded.
+func newOutdatedCmd(app *cli.App) *cobra.Command {
+	var all bool
+	cmd := &cobra.Command{
+		Use:   "outdated [REF...]",
+		Short: "Show which installed plugins have newer versions",
+		Long: `Show, for each plugin that is installed, the version that its reference stands
+for now, and the latest release. Nothing is verified or changed.`,
+		Args: cobra.ArbitraryArgs,
+	}
+	flags := newInstallFlags(app, cmd)
+	cmd.Flags().BoolVar(&all, "all", false, "show plugins that are up to date, too")
+	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
+		i, err := flags.withPolicy(cmd.Context(), installer.Policy{})
+		if err != nil {
+			return err
+		}
+		newest, err := selected(i.Folder(), args)
+		if err != nil {
+			return err
+		}
+		found := []installer.Outdated{}
+		var rows [][]string
+		err = eachInstalled(cmd.Context(), newest, func(one installer.Installed) error {
+			outdated, err := i.Outdated(cmd.Context(), one)
+			if err == nil && (all || outdated.IsOutdated()) {
+				found = append(found, outdated)
+				rows = append(rows, []string{
+					one.Receipt.Name, one.Receipt.Version.String(), outdated.Wanted.String(), outdated.Latest.String(), one.Receipt.Reference.String(),
+				})
+			}
+			return err
+		})
+		return errors.Join(app.PrintTable(found, []string{"plugin", "installed", "wanted", "latest", "reference"}, rows), err)
+	})
+	return cmd
+}
+
+// newRollbackCmd goes back to the version before.
+func newRollbackCmd(app *cli.App) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rollback REF",
+		Short: "Remove the newest installed version, so that the one before takes over",
+		Long: `Remove the installed version that a reference stands for, if an older one that
+satisfies it is installed and unchanged. The runner takes that from its next
+start on. No network is used; a lock is not changed.`,
+		Example: `  fleeting-plugin rollback registry.example.com/team/plugin:1`,
+		Args:    cobra.ExactArgs(1),
+	}
+	flags := newFolderFlags(app, cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		ref, err := installer.ParseReference(args[0])
+		if err != nil {
+			return err
+		}
+		folder, err := flags.folder()
+		if err != nil {
+			return err
+		}
+		removed, left, err := folder.Rollback(cmd.Context(), ref)
+		if err != nil {
+			return err
+		}
+		return app.Print(map[string]installer.Installed{"removed": removed, "left": left}, func(w io.Writer) error {
+			_, err := fmt.Fprintf(w, "removed %s %s\n%s is %s now\n", removed.Receipt.Name, removed.Receipt.Version, ref, left.Receipt.Version)
+			return err
+		})
+	}
+	return cmd
+}
+
+// newPruneCmd removes old versions.
+func newPruneCmd(app *cli.App) *cobra.Command {
+	var opts installer.PruneOptions
+	var config, lock string
+	cmd := &cobra.Command{
+		Use:   "prune",
+		Short: "Remove old versions, and what killed installations left behind",
+		Long: `Remove old versions of plugins, except the newest of each, what the runner's
+configuration names, what the lock has, and what something else installed.`,
+		Example: `  fleeting-plugin prune --keep 2 --config /etc/gitlab-runner/config.toml --dry-run`,
+	}
+	flags := newFolderFlags(app, cmd)
+	cmd.Flags().IntVar(&opts.Keep, "keep", 2, "how many of the newest versions of each plugin stay")
+	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be removed, remove nothing")
+	cmd.Flags().StringVar(&config, "config", "", "runner configuration that names what must stay (required)")
+	cmd.Flags().StringVar(&lock, "lock", "", "lock that names what must stay (default "+lockName+" beside the configuration)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		plugins, err := readConfig(app, config)
+		if err != nil {
+			return err
+		}
+		opts.Referenced = installer.References(plugins)
+		if opts.Locked, err = readLock(lockPath(app, lock, config), true); err != nil {
+			return err
+		}
+		folder, err := flags.folder()
+		if err != nil {
+			return err
+		}
+		removed, err := folder.Prune(cmd.Context(), opts)
+		if err != nil {
+			return err
+		}
+		verb := "removed"
+		if opts.DryRun {
+			verb = "would remove"
+		}
+		return app.Print(removed, func(w io.Writer) error {
+			for _, one := range removed {
+				fmt.Fprintf(w, "%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
