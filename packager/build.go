@@ -32,7 +32,7 @@ type PackOptions struct {
 	// that publishing the same again costs next to nothing. Empty: no cache.
 	CacheDir string
 	// Parallel is how many platforms are compressed at a time. Default: the
-	// number of processors, at most 4.
+	// number of processors, at most 3, so that the layers fit into memory.
 	Parallel int
 	// Report is told of every step. It is called from several goroutines, one
 	// at a time.
@@ -43,7 +43,7 @@ func (o PackOptions) parallel() int {
 	if o.Parallel > 0 {
 		return o.Parallel
 	}
-	return min(runtime.GOMAXPROCS(0), 4)
+	return min(runtime.GOMAXPROCS(0), 3)
 }
 
 // blob is small content together with its descriptor.

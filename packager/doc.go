@@ -9,7 +9,7 @@
 //
 // The same executables, version and time give the same bytes everywhere: files
 // are sorted, owned by 0:0, with mode 0755 or 0644 and the one time given;
-// layers are tar streams compressed by klauspost/compress/gzip at level 5, with
+// layers are tar streams compressed by klauspost/compress/gzip at level 4, with
 // an empty gzip header. A published version never changes, and the aliases
 // ("1.2", "1", "latest") only move forward.
 //

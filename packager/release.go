@@ -44,8 +44,8 @@ type Released struct {
 	Attested []string `json:"attested"`
 }
 
-// Memory that compressed layers may take, in bytes, for all platforms together.
-// A layer with a larger share is compressed twice.
+// layerMemory is what compressed layers may take, in bytes, for all platforms
+// together.
 const layerMemory = 44 << 20
 
 // Release packages the executables of dist and publishes them, in this order:
@@ -115,7 +115,7 @@ func buildFor(ctx context.Context, dist *Dist, version Version, repo Repository,
 			return nil, err
 		}
 	}
-	store := &remoteStore{to: repo, limit: layerMemory / opts.parallel(), report: opts.Report}
+	store := &remoteStore{to: repo, memory: &chunks{left: layerMemory / chunkSize}, report: opts.Report}
 	return build(ctx, dist, version, store, opts.PackOptions)
 }
 

@@ -61,25 +61,53 @@ func (c *counter) Write(p []byte) (int, error) {
 }
 
 // remoteStore uploads layers. A registry wants the digest first, so the
-// compressed layer is held in memory; one that is larger than the limit is
+// compressed layer is held in memory; one for which there is not enough is
 // compressed a second time, straight into the upload. Nothing touches the disk.
 type remoteStore struct {
-	to    Repository
-	limit int
-	// pool holds free chunks, so that one layer after the other uses the same
-	// memory.
-	pool   sync.Pool
+	to     Repository
+	memory *chunks
 	report func(Event)
 }
 
 const chunkSize = 1 << 20
+
+// chunks is the memory for compressed layers. All layers that are written at a
+// time share it, and one after the other they use the same memory.
+type chunks struct {
+	mu   sync.Mutex
+	free []*[chunkSize]byte
+	// left is how many more may be made.
+	left int
+}
+
+// take returns a chunk, or nil if all are in use.
+func (c *chunks) take() *[chunkSize]byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.free); n > 0 {
+		chunk := c.free[n-1]
+		c.free = c.free[:n-1]
+		return chunk
+	}
+	if c.left == 0 {
+		return nil
+	}
+	c.left--
+	return new([chunkSize]byte)
+}
+
+func (c *chunks) give(back []*[chunkSize]byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.free = append(c.free, back...)
+}
 
 func (s *remoteStore) has(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
 	return s.to.Exists(ctx, desc)
 }
 
 func (s *remoteStore) put(ctx context.Context, write func(io.Writer) error) (ocispec.Descriptor, error) {
-	buf := &boundedBuffer{limit: s.limit, pool: &s.pool}
+	buf := &boundedBuffer{memory: s.memory}
 	defer buf.release()
 	desc, err := measure(buf, write)
 	if err != nil {
@@ -111,11 +139,10 @@ type streamReader struct{ *io.PipeReader }
 
 func (s streamReader) Close() error { return s.CloseWithError(errStopped) }
 
-// boundedBuffer keeps what is written unless it is more than limit; then it
-// keeps nothing.
+// boundedBuffer keeps what is written unless there is not enough memory for it;
+// then it keeps nothing.
 type boundedBuffer struct {
-	limit  int
-	pool   *sync.Pool
+	memory *chunks
 	chunks []*[chunkSize]byte
 	size   int
 	over   bool
@@ -123,19 +150,14 @@ type boundedBuffer struct {
 
 func (b *boundedBuffer) Write(p []byte) (int, error) {
 	written := len(p)
-	if !b.over && b.size+len(p) > b.limit {
-		b.over = true
-		b.release()
-	}
-	if b.over {
-		return written, nil
-	}
-	for len(p) > 0 {
+	for len(p) > 0 && !b.over {
 		at := b.size % chunkSize
 		if at == 0 {
-			chunk, ok := b.pool.Get().(*[chunkSize]byte)
-			if !ok {
-				chunk = new([chunkSize]byte)
+			chunk := b.memory.take()
+			if chunk == nil {
+				b.over = true
+				b.release()
+				break
 			}
 			b.chunks = append(b.chunks, chunk)
 		}
@@ -156,8 +178,6 @@ func (b *boundedBuffer) reader() io.Reader {
 }
 
 func (b *boundedBuffer) release() {
-	for _, c := range b.chunks {
-		b.pool.Put(c)
-	}
+	b.memory.give(b.chunks)
 	b.chunks = nil
 }

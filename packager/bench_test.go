@@ -1,0 +1,212 @@
+package packager_test
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/releaser"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// benchPlatforms and benchSize are a large release: six executables of 30 MB.
+var benchPlatforms = []string{"linux/amd64", "linux/arm64", "linux/386", "linux/armv7", "darwin/arm64", "freebsd/amd64"}
+
+const benchSize = 30 << 20
+
+// benchDist fills executables up to benchSize. What follows the end of an
+// executable is ignored by its format; here it is machine code of this test,
+// changed a little in each repetition, so that it compresses as code does.
+func benchDist(b *testing.B) string {
+	b.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		b.Fatal(err)
+	}
+	code, err := os.ReadFile(self)
+	if err != nil {
+		b.Fatal(err)
+	}
+	dir := writeDist(b, "1.0.0", benchPlatforms...)
+	for i, p := range benchPlatforms {
+		path := filepath.Join(dir, p, "plugin")
+		content, err := os.ReadFile(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for at := i * 7 << 20; len(content) < benchSize; at += 1 << 20 {
+			content = append(content, scrambled(code, at%(len(code)-1<<20), len(content))...)
+		}
+		writeFile(b, path, content[:benchSize], 0o755)
+	}
+	return dir
+}
+
+// scrambled returns a megabyte of code with other constants in it.
+func scrambled(code []byte, at, seed int) []byte {
+	part := append([]byte(nil), code[at:at+1<<20]...)
+	sum := sha256.Sum256(binary.AppendUvarint(nil, uint64(seed)))
+	for i := range 1 << 10 {
+		part[i<<10+int(sum[i%32])] ^= sum[(i+1)%32]
+	}
+	return part
+}
+
+// measured runs f and reports CPU seconds, peak heap and what was left in the
+// folder for temporary files meanwhile.
+func measured(b *testing.B, f func()) (cpu time.Duration) {
+	b.Helper()
+	tmp := os.TempDir()
+	before := fileNames(b, tmp)
+	runtime.GC()
+	base := heapInUse()
+	var peak, files atomic.Int64
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(20 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			peak.Store(max(peak.Load(), heapInUse()-base))
+			for name := range fileNames(b, tmp) {
+				if !before[name] {
+					files.Add(1)
+				}
+			}
+		}
+	}()
+	start := processCPU(b)
+	f()
+	cpu = processCPU(b) - start
+	close(stop)
+	<-stopped
+	b.ReportMetric(float64(peak.Load())/1e6, "peak-MB")
+	b.ReportMetric(float64(min(files.Load(), 1)), "temp-files")
+	return cpu
+}
+
+// heapInUse is the memory of the heap that holds or held objects, in bytes; it
+// does not stop the world as runtime.ReadMemStats does.
+func heapInUse() int64 {
+	samples := []metrics.Sample{
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"},
+	}
+	metrics.Read(samples)
+	var total int64
+	for _, s := range samples {
+		total += int64(s.Value.Uint64())
+	}
+	return total
+}
+
+func fileNames(b *testing.B, dir string) map[string]bool {
+	b.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		b.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, e := range entries {
+		if !e.IsDir() {
+			names[e.Name()] = true
+		}
+	}
+	return names
+}
+
+func processCPU(b *testing.B) time.Duration {
+	b.Helper()
+	var r syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
+}
+
+// BenchmarkRelease compares a release with that of the runner project's
+// releaser, and with releasing the same again. The registry runs in this
+// process, so its work counts for both.
+func BenchmarkRelease(b *testing.B) {
+	dir := benchDist(b)
+	b.Setenv("TMPDIR", b.TempDir())
+	var theirs time.Duration
+	b.Run("fleeting-artifact", func(b *testing.B) {
+		b.SetBytes(int64(len(benchPlatforms)) * benchSize)
+		var total time.Duration
+		for range b.N {
+			reg := registrytest.New(b)
+			total += measured(b, func() {
+				_, err := releaser.Release(b.Context(), reg.Host+"/demo:1.0.0", releaser.WithDirectory(dir),
+					releaser.WithLogger(slog.New(slog.DiscardHandler)))
+				if err != nil {
+					b.Fatal(err)
+				}
+			})
+		}
+		theirs = total / time.Duration(b.N)
+		b.ReportMetric(theirs.Seconds(), "cpu-s")
+	})
+	release := func(b *testing.B, reg *registrytest.Registry, cache string) time.Duration {
+		b.Helper()
+		return measured(b, func() {
+			dist, err := packager.Scan(b.Context(), dir, packager.ScanOptions{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), CacheDir: cache}}
+			if _, err := packager.Release(b.Context(), dist, version(b, "1.0.0"), repository(b, reg.Host+"/demo"), opts); err != nil {
+				b.Fatal(err)
+			}
+		})
+	}
+	report := func(b *testing.B, total time.Duration) {
+		b.Helper()
+		cpu := total / time.Duration(b.N)
+		b.ReportMetric(cpu.Seconds(), "cpu-s")
+		if theirs > 0 {
+			b.ReportMetric(cpu.Seconds()/theirs.Seconds(), "cpu-ratio")
+		}
+	}
+	b.Run("packager", func(b *testing.B) {
+		b.SetBytes(int64(len(benchPlatforms)) * benchSize)
+		var total time.Duration
+		for range b.N {
+			total += release(b, registrytest.New(b), "")
+		}
+		report(b, total)
+	})
+	b.Run("packager-again", func(b *testing.B) {
+		reg, cache := registrytest.New(b), b.TempDir()
+		release(b, reg, cache)
+		reg.Gate.Forget()
+		b.ResetTimer()
+		var total time.Duration
+		for range b.N {
+			total += release(b, reg, cache)
+		}
+		report(b, total)
+		uploads := 0
+		for _, r := range reg.Gate.Requests() {
+			if r.Method == "PUT" && strings.Contains(r.Path, "/blobs/uploads/") {
+				uploads++
+			}
+		}
+		b.ReportMetric(float64(uploads), "uploads")
+	})
+}
