@@ -90,7 +90,7 @@ func rebuild(p artifact.Platform) string {
 func (in *input) compareBuild(bin file) ([]Warning, error) {
 	info, err := buildinfo.ReadFile(bin.path)
 	if err != nil {
-		return []Warning{{bin.path, "it has no Go build information, so its bill of materials cannot list what it is made of"}}, nil
+		return []Warning{{bin.path, "it has no Go build information, so its bill of materials cannot list what it is made of"}}, nil //nolint:nilerr // not all plugins are written in Go
 	}
 	set := map[string]string{}
 	for _, s := range info.Settings {
@@ -143,17 +143,20 @@ func readELF(f *os.File) (header, error) {
 	} else if slices.Contains([]elf.OSABI{elf.ELFOSABI_NONE, elf.ELFOSABI_LINUX}, e.OSABI) {
 		h.system = "linux"
 	}
-	for _, p := range e.Progs {
-		if p.Type != elf.PT_INTERP {
-			continue
-		}
-		h.dynamic = "it is linked dynamically and starts only where its loader is"
-		if libs, err := e.ImportedLibraries(); err == nil && len(libs) > 0 {
-			h.dynamic += " and " + strings.Join(libs, ", ") + " are"
-		}
-		h.dynamic += ": not in the artifact's own image, nor on Alpine; build it with CGO_ENABLED=0"
-	}
+	h.dynamic = dynamic(e)
 	return h, nil
+}
+
+// dynamic explains what an executable needs beside itself; "" if nothing.
+func dynamic(e *elf.File) string {
+	if !slices.ContainsFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+		return ""
+	}
+	text := "it is linked dynamically and starts only where its loader is"
+	if libs, err := e.ImportedLibraries(); err == nil && len(libs) > 0 {
+		text += " and " + strings.Join(libs, ", ") + " are"
+	}
+	return text + ": not in the artifact's own image, nor on Alpine; build it with CGO_ENABLED=0"
 }
 
 func readMachO(f *os.File) (header, error) {

@@ -126,8 +126,11 @@ func (k kind) strike(t testing.TB, gate *registrytest.Gate, skip, times int) fun
 func breakEach(t *testing.T, opts packager.ReleaseOptions, older, dist *packager.Dist, k kind, first, requests int) {
 	t.Helper()
 	reg := registrytest.New(t)
+	if first%2 == 0 {
+		reg = registrytest.NewReferrers(t)
+	}
 	failed := 0
-	step := func(n int) int { return n + len(faults()) }
+	step := func(n int) int { return n + 3*len(faults()) - 1 }
 	if *full {
 		first, step = 0, func(n int) int { return n + 1 }
 	}

@@ -66,7 +66,7 @@ func executable(t testing.TB, platform, version string) string {
 		return path
 	}
 	if builds.dir == "" {
-		dir, err := os.MkdirTemp("", "packager-test-")
+		dir, err := os.MkdirTemp("", "packager-test-") //nolint:usetesting // outlives the test that built it first
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ type goreleaserArtifact struct {
 }
 
 func (d *Dist) addGoreleaser(path, id string) error {
-	raw, err := os.ReadFile(path) //nolint:gosec // G304: the folder is named by the caller
+	raw, err := os.ReadFile(path)
 	if err != nil {
 		return &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
 	}

@@ -104,7 +104,7 @@ func (l layer) header(kind byte, name string, mode, size int64) *tar.Header {
 // content copies a file and makes sure that it is still the one that was
 // checked.
 func (l layer) content(ctx context.Context, w io.Writer, f file, buffer []byte) error {
-	in, err := os.Open(f.path) //nolint:gosec // G304: what is packaged is named by the caller
+	in, err := os.Open(f.path)
 	if err != nil {
 		return &InputError{Path: f.path, Problem: "cannot be read", Err: err}
 	}

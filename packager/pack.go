@@ -58,7 +58,7 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 		return nil, fmt.Errorf("staging the layout: %w", err)
 	}
 	defer os.RemoveAll(stage)                      //nolint:errcheck // gone already after success
-	if err := os.Chmod(stage, 0o755); err != nil { //nolint:gosec // G302: a layout is meant to be read by others
+	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
 	}
 	layout, err := ociregistry.CreateLayout(ctx, stage)
@@ -88,7 +88,7 @@ func replaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return os.MkdirAll(parentOf(dir), 0o755) //nolint:gosec // G301: a layout is meant to be read by others
+		return os.MkdirAll(parentOf(dir), 0o755)
 	case err != nil:
 		return err
 	case len(entries) == 0 || exists(filepath.Join(dir, ocispec.ImageLayoutFile)):

@@ -20,8 +20,6 @@ import (
 )
 
 // program builds testdata/program once and returns its path.
-//
-//nolint:gochecknoglobals // one build serves all tests
 var program = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "sbom-test-")
 	if err != nil {

@@ -108,10 +108,10 @@ func printReport(w io.Writer, r *packager.Report) error {
 func evidenceRows(r *packager.Report) [][]string {
 	var rows [][]string
 	for _, s := range r.Signatures {
-		rows = append(rows, []string{s.Subject, "signature", s.Form, s.Claimant.String(), yes(s.Logged), yes(s.Timestamped)})
+		rows = append(rows, []string{s.Subject, "signature", s.Form, s.String(), yes(s.Logged), yes(s.Timestamped)})
 	}
 	for _, a := range r.Attestations {
-		rows = append(rows, []string{a.Subject, a.PredicateType, a.Form, a.Claimant.String(), yes(a.Logged), yes(a.Timestamped)})
+		rows = append(rows, []string{a.Subject, a.PredicateType, a.Form, a.String(), yes(a.Logged), yes(a.Timestamped)})
 	}
 	for _, d := range r.Documents {
 		what := fmt.Sprintf("%s, %d components, %d with a licence", d.MediaType, d.Components, d.Licensed)

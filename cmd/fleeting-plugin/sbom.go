@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -56,7 +55,7 @@ version and the build settings. Licences come from the module cache.`,
 		if err != nil {
 			return fmt.Errorf("%s: %w", args[0], err)
 		}
-		_, err = io.WriteString(app.Out, string(raw))
+		_, err = app.Out.Write(raw)
 		return err
 	}
 	return cmd
