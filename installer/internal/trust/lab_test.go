@@ -21,6 +21,10 @@ func requirements(tb testing.TB, lab *trusttest.LabSamples) map[string]trust.Req
 	if err != nil {
 		tb.Fatal(err)
 	}
+	public, err := trust.PublicTrustedRoot()
+	if err != nil {
+		tb.Fatal(err)
+	}
 	noLogs, err := trust.LoadTrustedRoot(lab.TrustedRootWithoutLogs())
 	if err != nil {
 		tb.Fatal(err)
@@ -47,7 +51,8 @@ func requirements(tb testing.TB, lab *trusttest.LabSamples) map[string]trust.Req
 		"key, root":    key(false, trust.KeyOptions{Roots: roots}),
 		"key, log":     key(false, trust.KeyOptions{Roots: roots, RequireLog: true}),
 		"key, stamp":   key(false, trust.KeyOptions{Roots: roots, RequireTimestamp: true}),
-		"key, no log":  key(false, trust.KeyOptions{Roots: noLogs, RequireLog: true}),
+		"key, public":  key(false, trust.KeyOptions{Roots: public, RequireLog: true}),
+		"key, its tsa": key(false, trust.KeyOptions{Roots: public, RequireTimestamp: true}),
 		"other key":    key(true, trust.KeyOptions{}),
 		"id":           identity(who, trust.IdentityOptions{Roots: roots}),
 		"id, pattern":  identity(pattern, trust.IdentityOptions{Roots: roots}),
@@ -173,8 +178,9 @@ func TestLabRefuses(t *testing.T) {
 		// A proof that is not there, or by a log that is not known.
 		{"key-legacy", "key, log", trust.ErrUntrustedTime},
 		{"key-bundle", "key, log", trust.ErrUntrustedTime},
-		{"key-legacy-rekor1", "key, no log", trust.ErrUntrustedTime},
-		{"key-bundle-rekor1", "key, no log", trust.ErrUntrustedTime},
+		{"key-legacy-rekor1", "key, public", trust.ErrUntrustedTime},
+		{"key-bundle-rekor1", "key, public", trust.ErrUntrustedTime},
+		{"ours-key-tsa", "key, its tsa", trust.ErrUntrustedTime},
 		{"keyless-legacy-tsa", "id", trust.ErrUntrustedTime},
 		{"keyless-bundle-tsa", "id", trust.ErrUntrustedTime},
 		{"keyless-legacy-rekor1", "id, stamp, -", trust.ErrUntrustedTime},
@@ -302,6 +308,26 @@ func TestLabSigner(t *testing.T) {
 		if s != want || s.SourceDigest == "" || s.RunURL == "" {
 			t.Errorf("%s: signer %+v", c.sample, s)
 		}
+	}
+}
+
+// BenchmarkVerify has the cost of one verification of each form.
+func BenchmarkVerify(b *testing.B) {
+	lab := trusttest.Lab(b)
+	all := requirements(b, lab)
+	for sample, requirement := range map[string]string{
+		"key-legacy": "key", "key-bundle": "key", "key-bundle-rekor1": "key, log",
+		"keyless-legacy-rekor1": "id", "keyless-bundle-rekor1": "id", "keyless-bundle-rekor2": "id",
+	} {
+		b.Run(sample, func(b *testing.B) {
+			about := lab.Sample(b, sample).Index
+			ev := found(b, lab, about)
+			for b.Loop() {
+				if _, err := all[requirement].VerifySignature(b.Context(), about, ev); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

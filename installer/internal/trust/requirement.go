@@ -58,8 +58,13 @@ type IdentityOptions struct {
 // RequireKey requires a signature by the key, one PEM block "PUBLIC KEY" with
 // an ECDSA, RSA or Ed25519 key. Errors wrap [ErrRequirement].
 func RequireKey(publicKeyPEM []byte, opts KeyOptions) (Requirement, error) {
-	if opts.Roots == nil && (opts.RequireLog || opts.RequireTimestamp) {
+	switch {
+	case opts.Roots == nil && (opts.RequireLog || opts.RequireTimestamp):
 		return Requirement{}, because(ErrRequirement, "a log entry or a timestamp needs a trusted root to be checked with")
+	case opts.RequireLog && len(opts.Roots.material.RekorLogs()) == 0:
+		return Requirement{}, because(ErrRequirement, "the trusted root has no transparency log")
+	case opts.RequireTimestamp && len(opts.Roots.material.TimestampingAuthorities()) == 0:
+		return Requirement{}, because(ErrRequirement, "the trusted root has no timestamp authority")
 	}
 	key, err := parsePublicKey(publicKeyPEM)
 	if err != nil {
@@ -91,8 +96,10 @@ func RequireIdentity(id Identity, opts IdentityOptions) (Requirement, error) {
 		return Requirement{}, because(ErrRequirement, "the trusted root has no certificate authority")
 	case !opts.UnsafeNoSCT && len(m.CTLogs()) == 0:
 		return Requirement{}, because(ErrRequirement, "the trusted root has no certificate log, so no SCT can be checked")
-	case !opts.TimestampSuffices && len(m.RekorLogs()) == 0:
+	case len(m.RekorLogs()) == 0 && !opts.TimestampSuffices:
 		return Requirement{}, because(ErrRequirement, "the trusted root has no transparency log, and a timestamp alone is not accepted")
+	case len(m.RekorLogs()) == 0 && len(m.TimestampingAuthorities()) == 0:
+		return Requirement{}, because(ErrRequirement, "the trusted root has neither a transparency log nor a timestamp authority")
 	}
 	return Requirement{identity: &identityRequirement{IdentityOptions: opts, identity: id}}, nil
 }

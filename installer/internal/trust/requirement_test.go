@@ -24,9 +24,20 @@ func TestRequireKeyRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	for _, o := range []trust.KeyOptions{{RequireLog: true}, {RequireTimestamp: true}} {
+	lab := trusttest.Lab(t)
+	noLogs, err := trust.LoadTrustedRoot(lab.TrustedRootWithoutLogs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []trust.KeyOptions{{RequireLog: true}, {RequireTimestamp: true}, {Roots: noLogs, RequireLog: true}} {
 		if _, err := trust.RequireKey(k.PublicPEM(t), o); !errors.Is(err, trust.ErrRequirement) {
-			t.Errorf("%+v without a root: %v", o, err)
+			t.Errorf("%+v without a fitting root: %v", o, err)
+		}
+	}
+	id := trust.Identity{Issuer: trusttest.LabIssuer, Subject: trusttest.LabSubject}
+	for _, o := range []trust.IdentityOptions{{Roots: noLogs, UnsafeNoSCT: true}, {Roots: noLogs, TimestampSuffices: true}} {
+		if _, err := trust.RequireIdentity(id, o); !errors.Is(err, trust.ErrRequirement) {
+			t.Errorf("%+v without a fitting root: %v", o, err)
 		}
 	}
 }

@@ -1,0 +1,231 @@
+package signer
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// authority is a certificate authority with Fulcio's API: it checks the proof
+// of possession and the token before it signs.
+type authority struct {
+	tb     testing.TB
+	key    *ecdsa.PrivateKey
+	issued atomic.Int64
+	now    time.Time
+	token  string
+	status int // if set, the answer
+}
+
+const tokenSubject = "release@example.invalid"
+
+func idToken() string {
+	part := base64.RawURLEncoding.EncodeToString
+	return part([]byte(`{"alg":"none"}`)) + "." + part(fmt.Appendf(nil, `{"iss":"x","sub":%q,"email":%q,"email_verified":true}`, tokenSubject, tokenSubject)) + "."
+}
+
+func newAuthority(tb testing.TB) (*authority, string) {
+	tb.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	a := &authority{tb: tb, key: key, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), token: idToken()}
+	server := httptest.NewServer(a)
+	tb.Cleanup(server.Close)
+	return a, server.URL
+}
+
+// ServeHTTP implements http.Handler.
+func (a *authority) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var req struct {
+		PublicKeyRequest struct {
+			PublicKey         struct{ Content string }
+			ProofOfPossession []byte
+		}
+	}
+	if err := json.NewDecoder(r.Body).Decode(&req); err != nil || r.URL.Path != "/api/v2/signingCert" {
+		http.Error(w, "bad request", http.StatusBadRequest)
+		return
+	}
+	if a.status != 0 || r.Header.Get("Authorization") != "Bearer "+a.token {
+		http.Error(w, "go away", max(a.status, http.StatusUnauthorized))
+		return
+	}
+	block, _ := pem.Decode([]byte(req.PublicKeyRequest.PublicKey.Content))
+	pub, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	sum := sha256.Sum256([]byte(tokenSubject))
+	if key, ok := pub.(*ecdsa.PublicKey); !ok || !ecdsa.VerifyASN1(key, sum[:], req.PublicKeyRequest.ProofOfPossession) {
+		http.Error(w, "no proof of possession", http.StatusBadRequest)
+		return
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(a.issued.Add(1)), NotBefore: a.now, NotAfter: a.now.Add(10 * time.Minute),
+		EmailAddresses: []string{tokenSubject},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, pub, a.key)
+	if err != nil {
+		a.tb.Error(err)
+	}
+	chain := map[string]any{"certificates": []string{string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}}
+	if err := json.NewEncoder(w).Encode(map[string]any{"signedCertificateEmbeddedSct": map[string]any{"chain": chain}}); err != nil {
+		a.tb.Error(err)
+	}
+}
+
+// TestCertificateServesManySignatures: one certificate for a release, another
+// one when it is about to end.
+func TestCertificateServesManySignatures(t *testing.T) {
+	t.Parallel()
+	a, url := newAuthority(t)
+	now := a.now
+	asked := 0
+	s, err := Keyless(KeylessOptions{
+		FulcioURL: url, Now: func() time.Time { return now },
+		TokenSource: func(context.Context) (string, error) { asked++; return a.token, nil },
+		Services:    Services{TSAURL: "http://unused.invalid"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.PublicKey() != nil {
+		t.Error("a keyless signer shows a public key")
+	}
+	var first []byte
+	for _, step := range []struct {
+		after  time.Duration
+		issued int64
+	}{{0, 1}, {7 * time.Minute, 1}, {8*time.Minute + time.Second, 2}, {9 * time.Minute, 2}} {
+		now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(step.after)
+		a.now = now
+		got, err := s.certifier.GetCertificate(t.Context(), s.keys, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = got
+		}
+		if a.issued.Load() != step.issued || int64(asked) != step.issued || bytes.Equal(got, first) != (step.issued == 1) {
+			t.Errorf("after %v: %d certificates, %d tokens", step.after, a.issued.Load(), asked)
+		}
+	}
+}
+
+func TestCertificateRefused(t *testing.T) {
+	t.Parallel()
+	a, url := newAuthority(t)
+	services := Services{TSAURL: "http://unused.invalid", Retries: -1}
+	for name, c := range map[string]struct {
+		source func(context.Context) (string, error)
+		want   error
+	}{
+		"another token":  {func(context.Context) (string, error) { return idToken() + "x", nil }, ErrService},
+		"not a token":    {func(context.Context) (string, error) { return "x", nil }, ErrService},
+		"no token there": {func(context.Context) (string, error) { return "", errors.New("gone") }, ErrToken},
+	} {
+		s, err := Keyless(KeylessOptions{FulcioURL: url, TokenSource: c.source, Services: services})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SignBlob(t.Context(), []byte("x")); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+	if a.issued.Load() != 0 {
+		t.Errorf("%d certificates", a.issued.Load())
+	}
+}
+
+// TestCancelEndsRequest: sigstore-go's clients ignore the context.
+func TestCancelEndsRequest(t *testing.T) {
+	t.Parallel()
+	arrived, leave := make(chan struct{}), make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-leave
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(leave) })
+	s, err := Keyless(KeylessOptions{FulcioURL: server.URL, Token: idToken(), Services: Services{TSAURL: "http://unused.invalid"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { _, err := s.SignBlob(ctx, []byte("x")); done <- err }()
+	<-arrived
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestTimestampAuthorityFails: what does not answer properly fails the
+// signature; nothing is signed without the proof that was asked for.
+func TestTimestampAuthorityFails(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]http.HandlerFunc{
+		"refuses":  func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusForbidden) },
+		"breaks":   func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", http.StatusInternalServerError) },
+		"rubbish":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("x")) },
+		"silence":  func(_ http.ResponseWriter, _ *http.Request) {},
+		"hangs up": func(_ http.ResponseWriter, _ *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(answer)
+			t.Cleanup(server.Close)
+			keys, err := newEphemeral()
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &Signer{keys: keys, services: Services{TSAURL: server.URL, Retries: -1}}
+			if _, err := s.SignBlob(t.Context(), []byte("x")); !errors.Is(err, ErrService) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestKeylessOptions(t *testing.T) {
+	t.Parallel()
+	source := func(context.Context) (string, error) { return "x", nil }
+	for name, c := range map[string]struct {
+		o    KeylessOptions
+		want error
+	}{
+		"no Fulcio":        {KeylessOptions{Token: "x", Services: Services{RekorURL: "r"}}, ErrOptions},
+		"no token":         {KeylessOptions{FulcioURL: "f", Services: Services{RekorURL: "r"}}, ErrToken},
+		"two tokens":       {KeylessOptions{FulcioURL: "f", Token: "x", TokenSource: source, Services: Services{RekorURL: "r"}}, ErrToken},
+		"no proof of time": {KeylessOptions{FulcioURL: "f", Token: "x"}, ErrOptions},
+		"Rekor 2 alone":    {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{RekorURL: "r", RekorVersion: 2}}, ErrOptions},
+		"Rekor 3":          {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{RekorURL: "r", RekorVersion: 3}}, ErrOptions},
+		"version, no URL":  {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{TSAURL: "t", RekorVersion: 1}}, ErrOptions},
+		"a broken root":    {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{TSAURL: "t", TrustedRoot: []byte("x")}}, ErrOptions},
+		"log":              {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{RekorURL: "r"}}, nil},
+		"Rekor 2, stamp":   {KeylessOptions{FulcioURL: "f", TokenSource: source, Services: Services{RekorURL: "r", RekorVersion: 2, TSAURL: "t"}}, nil},
+	} {
+		if _, err := Keyless(c.o); !errors.Is(err, c.want) {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
