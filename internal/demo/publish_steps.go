@@ -44,7 +44,8 @@ func (d *demo) platforms() []dist.Platform {
 
 func (d *demo) build(ctx context.Context) error {
 	d.say("$ go build ./cmd/fleeting-plugin ./cmd/openstack-simulator")
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-o", d.path("bin")+string(filepath.Separator),
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", //nolint:gosec // our own commands
+		"-o", d.path("bin")+string(filepath.Separator),
 		"./cmd/fleeting-plugin", "./cmd/openstack-simulator")
 	cmd.Dir = d.opts.Source
 	cmd.Env = append(slices.Clone(d.opts.Environ), "CGO_ENABLED=0")
