@@ -163,8 +163,8 @@ type tombstone struct {
 const tombstoneLife = time.Hour
 
 // Shutdown stops creating, and waits until the creations under way are settled
-// as far as they can be and each requested deletion was sent once, or until
-// ctx ends. It deletes nothing of its own accord: that is the host's decision.
+// as far as they can be and each requested deletion was accepted, or until ctx
+// ends. It deletes nothing of its own accord: that is the host's decision.
 func (g *Group) Shutdown(ctx context.Context) {
 	g.mu.Lock()
 	g.closing = true
@@ -189,7 +189,7 @@ func (g *Group) settled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, inst := range g.ordered() {
-		if inst.stage == condemned && inst.attempts == 0 || inst.stage == queued && inst.busy {
+		if inst.stage == condemned && !inst.accepted || inst.stage == doubtful && inst.doomed || inst.stage == queued && inst.busy {
 			return false
 		}
 	}

@@ -48,6 +48,7 @@ type instance struct {
 	busy     bool      // a job works on it
 	due      time.Time // when the next job may start
 	attempts int       // attempts of the present kind of job
+	accepted bool      // the cloud took its deletion on
 	complain string    // last deletion error that was logged
 
 	last State // what was last reported; empty: nothing yet

@@ -30,7 +30,11 @@ func (g *Group) remove(ctx context.Context, inst *instance) {
 		return
 	}
 	g.complain(inst, err)
+	inst.accepted = inst.accepted || err == nil
 	inst.due = g.now().Add(deleteRetry)
+	if g.closing && !inst.accepted {
+		inst.due = g.now().Add(time.Second) // there is no later
+	}
 	if inst.stage == quarantined {
 		inst.due = g.now().Add(quarantineRetry)
 		return
