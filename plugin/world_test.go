@@ -37,6 +37,11 @@ type world struct {
 
 func newWorld(t *testing.T, options sim.Options) *world {
 	t.Helper()
+	return newWorldTB(t, options)
+}
+
+func newWorldTB(t testing.TB, options sim.Options) *world {
+	t.Helper()
 	cloud, err := sim.New(options)
 	if err != nil {
 		t.Fatal(err)
@@ -51,7 +56,7 @@ func newWorld(t *testing.T, options sim.Options) *world {
 	return w
 }
 
-func (w *world) writeClouds(t *testing.T) {
+func (w *world) writeClouds(t testing.TB) {
 	t.Helper()
 	if err := os.WriteFile(w.clouds, w.CloudsYAML("http://cloud.example"), 0o600); err != nil {
 		t.Fatal(err)

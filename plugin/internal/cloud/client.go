@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -35,6 +36,7 @@ type Client struct {
 	microversion   Microversion
 	attemptTimeout time.Duration
 	log            *slog.Logger
+	buffers        sync.Pool // of *bytes.Buffer, for listings
 }
 
 // Connect reads the credentials, authenticates and chooses a microversion.

@@ -86,7 +86,7 @@ func BenchmarkListing(b *testing.B) {
 
 func readOurs(tb testing.TB, raw []byte) {
 	tb.Helper()
-	page, err := decodePage(bytes.NewReader(raw))
+	page, err := decodePage(raw)
 	if err != nil || len(page.servers) != 1000 {
 		tb.Fatalf("%d servers, %v", len(page.servers), err)
 	}

@@ -53,7 +53,7 @@ func TestDecodeRecordedServers(t *testing.T) {
 			Created: at("2026-11-30T08:40:12Z"), Metadata: map[string]string{}, Fault: "No valid host was found. ",
 		},
 	} {
-		got, err := decodeServer(bytes.NewReader(record(t, name).Response.Body))
+		got, err := decodeServer(record(t, name).Response.Body)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -61,7 +61,7 @@ func TestDecodeRecordedServers(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	deleting, err := decodeServer(bytes.NewReader(record(t, "nova-2.93-server-show-deleting").Response.Body))
+	deleting, err := decodeServer(record(t, "nova-2.93-server-show-deleting").Response.Body)
 	if err != nil || deleting.Status != "ACTIVE" || deleting.TaskState != "deleting" {
 		t.Errorf("deleting server: %+v, %v", deleting, err)
 	}
@@ -69,14 +69,14 @@ func TestDecodeRecordedServers(t *testing.T) {
 
 func TestDecodePages(t *testing.T) {
 	t.Parallel()
-	page, err := decodePage(bytes.NewReader(record(t, "nova-2.93-servers-detail-page").Response.Body))
+	page, err := decodePage(record(t, "nova-2.93-servers-detail-page").Response.Body)
 	if err != nil || len(page.servers) != 1 {
 		t.Fatalf("%d servers, %v", len(page.servers), err)
 	}
 	if marker, err := markerOf(page.next); marker != "a895998f-1194-4834-ad6f-dd67d8f0a204" || err != nil {
 		t.Errorf("marker: got %q, %v", marker, err)
 	}
-	empty, err := decodePage(bytes.NewReader(record(t, "nova-2.93-servers-detail-empty").Response.Body))
+	empty, err := decodePage(record(t, "nova-2.93-servers-detail-empty").Response.Body)
 	if err != nil || len(empty.servers) != 0 || empty.next != "" {
 		t.Errorf("empty page: %+v, %v", empty, err)
 	}
@@ -93,7 +93,7 @@ func TestDecodePages(t *testing.T) {
 		"a cut-off body":        `{"servers": [{"id": "a"}`,
 		"a cut-off string":      `{"servers": [{"id": "a`,
 	} {
-		if page, err := decodePage(strings.NewReader(body)); err == nil {
+		if page, err := decodePage([]byte(body)); err == nil {
 			t.Errorf("%s: accepted as %+v", name, page)
 		}
 	}
@@ -117,7 +117,7 @@ func FuzzDecodePage(f *testing.F) {
 	f.Add([]byte(`{"servers":[{"id":"a\"\\","n\u0061me":"x","image":"","addresses":{"n":[{"addr":"::1"}]},"metadata":{"a":"b"}}]}`))
 	f.Add([]byte(`{"servers":[{"id":1,"tags":[[],{}],"locked":true}],"servers_links":[{}]}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		page, err := decodePage(bytes.NewReader(raw))
+		page, err := decodePage(raw)
 		var want struct {
 			Servers []reference `json:"servers"`
 		}

@@ -3,22 +3,58 @@ package cloud
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 )
 
-// scanner walks over JSON that is known to be valid (json.Valid) and decodes
-// only what it is asked for. Listings are most of what a plugin reads, nine
-// tenths of each is not needed, and encoding/json spends its time on that.
+// errNotJSON is all that a scanner says of what it cannot read.
+var errNotJSON = errors.New("the answer is not valid JSON, or is cut off")
+
+// scanner walks over JSON and decodes only what it is asked for. Listings are
+// most of what a plugin reads, nine tenths of each is not needed, and
+// encoding/json spends its time on that.
+//
+// It refuses what is cut off, unbalanced or followed by anything. Inside a
+// value that is skipped it does not look for more than brackets and strings.
 type scanner struct {
-	b []byte
-	i int
+	b   []byte
+	i   int
+	bad bool
 }
 
-// space moves to the next byte that is not white space, and returns it.
+// fail notes that this is not JSON; everything that follows reads as empty.
+func (s *scanner) fail() {
+	s.bad = true
+	s.i = len(s.b)
+}
+
+// space moves to the next byte that is not white space, and returns it; 0 at
+// the end.
 func (s *scanner) space() byte {
-	for s.b[s.i] == ' ' || s.b[s.i] == '\n' || s.b[s.i] == '\t' || s.b[s.i] == '\r' {
-		s.i++
+	for ; s.i < len(s.b); s.i++ {
+		switch c := s.b[s.i]; c {
+		case ' ', '\n', '\t', '\r':
+		default:
+			return c
+		}
 	}
-	return s.b[s.i]
+	return 0
+}
+
+// take moves past one byte that must be there.
+func (s *scanner) take(want byte) {
+	if s.space() != want {
+		s.fail()
+		return
+	}
+	s.i++
+}
+
+// end refuses what follows the value.
+func (s *scanner) end() error {
+	if s.bad || s.space() != 0 || s.i < len(s.b) {
+		return errNotJSON
+	}
+	return nil
 }
 
 // object calls member with each key of an object, with the scanner at the
@@ -30,17 +66,19 @@ func (s *scanner) object(member func(key []byte)) bool {
 		return false
 	}
 	s.i++
-	for s.space() != '}' {
-		key := s.raw()
-		s.space()
-		s.i++ // the colon
-		s.space()
-		member(key)
-		if s.space() == ',' {
-			s.i++
+	for first := true; !s.bad && s.space() != '}'; first = false {
+		if !first {
+			s.take(',')
 		}
+		if s.space() != '"' {
+			s.fail()
+			return true
+		}
+		key := s.raw()
+		s.take(':')
+		member(key)
 	}
-	s.i++
+	s.take('}')
 	return true
 }
 
@@ -52,13 +90,13 @@ func (s *scanner) array(element func()) bool {
 		return false
 	}
 	s.i++
-	for s.space() != ']' {
-		element()
-		if s.space() == ',' {
-			s.i++
+	for first := true; !s.bad && s.space() != ']'; first = false {
+		if !first {
+			s.take(',')
 		}
+		element()
 	}
-	s.i++
+	s.take(']')
 	return true
 }
 
@@ -73,12 +111,16 @@ func (s *scanner) raw() []byte {
 	}
 	start := s.i
 	s.skipString()
+	if s.bad {
+		return nil
+	}
 	quoted := s.b[start:s.i]
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
 	var text string
 	if json.Unmarshal(quoted, &text) != nil {
+		s.fail()
 		return nil
 	}
 	return []byte(text)
@@ -99,14 +141,27 @@ func (s *scanner) skip() {
 	case '{', '[':
 		s.skipNested()
 	default:
-		for s.i < len(s.b) && !bytes.ContainsRune([]byte(",]} \n\t\r"), rune(s.b[s.i])) {
-			s.i++
-		}
+		s.skipWord()
 	}
 }
 
+// skipWord moves past a number, true, false or null.
+func (s *scanner) skipWord() {
+	start := s.i
+	for ; s.i < len(s.b); s.i++ {
+		switch s.b[s.i] {
+		case ',', ']', '}', ' ', '\n', '\t', '\r', ':', '"', '{', '[':
+			if s.i == start {
+				s.fail()
+			}
+			return
+		}
+	}
+	s.fail() // at the top there is always a bracket to come
+}
+
 func (s *scanner) skipNested() {
-	for depth := 0; ; {
+	for depth := 0; s.i < len(s.b); {
 		switch s.b[s.i] {
 		case '"':
 			s.skipString()
@@ -121,14 +176,22 @@ func (s *scanner) skipNested() {
 			return
 		}
 	}
+	s.fail()
 }
 
+// skipString moves past a string that starts here.
 func (s *scanner) skipString() {
-	for s.i++; ; {
+	start := s.i
+	s.i++
+	for {
 		end := bytes.IndexByte(s.b[s.i:], '"')
+		if end < 0 {
+			s.fail()
+			return
+		}
 		s.i += end + 1
 		slashes := 0
-		for j := s.i - 2; s.b[j] == '\\'; j-- {
+		for j := s.i - 2; j > start && s.b[j] == '\\'; j-- {
 			slashes++
 		}
 		if slashes%2 == 0 {

@@ -1,10 +1,7 @@
 package cloud
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"io"
 	"net/netip"
 	"time"
 )
@@ -16,10 +13,10 @@ type serverPage struct {
 }
 
 // decodePage reads a page of servers. It keeps only what [Server] has.
-func decodePage(body io.Reader) (serverPage, error) {
+func decodePage(raw []byte) (serverPage, error) {
 	var page serverPage
 	listed := false
-	err := decodeObject(body, func(s *scanner, key []byte) {
+	err := decodeObject(raw, func(s *scanner, key []byte) {
 		switch string(key) {
 		case "servers":
 			listed = s.array(func() { page.servers = append(page.servers, s.server()) })
@@ -50,9 +47,9 @@ func decodePage(body io.Reader) (serverPage, error) {
 }
 
 // decodeServer reads the answer about one server.
-func decodeServer(body io.Reader) (Server, error) {
+func decodeServer(raw []byte) (Server, error) {
 	var server Server
-	err := decodeObject(body, func(s *scanner, key []byte) {
+	err := decodeObject(raw, func(s *scanner, key []byte) {
 		if string(key) == "server" {
 			server = s.server()
 		} else {
@@ -62,21 +59,14 @@ func decodeServer(body io.Reader) (Server, error) {
 	return server, err
 }
 
-// decodeObject reads a JSON object to its end and walks over its members. What
-// is cut off, or followed by anything, is refused.
-func decodeObject(body io.Reader, member func(s *scanner, key []byte)) error {
-	var raw bytes.Buffer
-	if _, err := raw.ReadFrom(body); err != nil {
-		return err
-	}
-	if !json.Valid(raw.Bytes()) {
-		return errors.New("the answer is not valid JSON, or is cut off")
-	}
-	s := &scanner{b: raw.Bytes()}
+// decodeObject walks over the members of a JSON object. What is cut off, or
+// followed by anything, is refused.
+func decodeObject(raw []byte, member func(s *scanner, key []byte)) error {
+	s := &scanner{b: raw}
 	if !s.object(func(key []byte) { member(s, key) }) {
-		return errors.New("the answer is not a JSON object")
+		return errNotJSON
 	}
-	return nil
+	return s.end()
 }
 
 // server takes one server, in the form of the compute API reference, "Show

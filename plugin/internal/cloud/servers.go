@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,23 @@ import (
 	"net/http"
 	"net/url"
 )
+
+// whole hands an answer over in one piece, which decode may not keep: the
+// memory is used again for the next answer.
+func (c *Client) whole(decode func(raw []byte) error) func(http.Header, io.Reader) error {
+	return func(_ http.Header, body io.Reader) error {
+		buffer, _ := c.buffers.Get().(*bytes.Buffer)
+		if buffer == nil {
+			buffer = &bytes.Buffer{}
+		}
+		defer c.buffers.Put(buffer)
+		buffer.Reset()
+		if _, err := buffer.ReadFrom(body); err != nil {
+			return err
+		}
+		return decode(buffer.Bytes())
+	}
+}
 
 // restarts is how often a listing is begun anew when the server that a page
 // ended with is deleted before the next page is asked for.
@@ -90,10 +108,10 @@ func (c *Client) page(ctx context.Context, op string, query url.Values, marker s
 	}
 	err := c.do(ctx, call{
 		op: op, method: http.MethodGet, service: compute, path: "servers/detail", query: asked, ok: []int{http.StatusOK},
-		decode: func(_ http.Header, body io.Reader) (err error) {
-			page, err = decodePage(body)
+		decode: c.whole(func(raw []byte) (err error) {
+			page, err = decodePage(raw)
 			return err
-		},
+		}),
 	})
 	return page, err
 }
@@ -117,10 +135,10 @@ func (c *Client) GetServer(ctx context.Context, id string) (Server, error) {
 	var server Server
 	err := c.do(ctx, call{
 		op: op, method: http.MethodGet, service: compute, path: "servers/" + url.PathEscape(id), ok: []int{http.StatusOK},
-		decode: func(_ http.Header, body io.Reader) (err error) {
-			server, err = decodeServer(body)
+		decode: c.whole(func(raw []byte) (err error) {
+			server, err = decodeServer(raw)
 			return err
-		},
+		}),
 	})
 	if err == nil && server.ID != id {
 		err = &Error{Op: op, Kind: ErrTransient, Message: "the answer is about something else"}
