@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
@@ -26,10 +28,40 @@ func TestMain(m *testing.M) {
 	if transport, ok := remote.DefaultTransport.(*http.Transport); ok {
 		transport.DialContext = dial
 	}
-	if os.Getenv("INSTALLER_TEST_CHILD") != "" {
-		os.Exit(child())
+	if from, to, ok := strings.Cut(os.Getenv("INSTALLER_TEST_DIAL"), "="); ok {
+		dialed.Store(from, to)
 	}
-	os.Exit(m.Run())
+	code := -1
+	switch {
+	case os.Getenv("INSTALLER_TEST_RUNNER") != "":
+		code = runnerChild()
+	case os.Getenv("INSTALLER_TEST_CHILD") != "":
+		code = child()
+	case os.Getenv("INSTALLER_TEST_NOTHING") != "":
+		code = 0
+	}
+	if code < 0 {
+		code = m.Run()
+	} else if file := os.Getenv("INSTALLER_TEST_PEAK"); file != "" {
+		code = max(code, writePeak(file))
+	}
+	os.Exit(code)
+}
+
+// writePeak writes the largest resident set of this process, in kilobytes, where
+// the system says it.
+func writePeak(file string) int {
+	peak := "0"
+	status, err := os.ReadFile("/proc/self/status")
+	if err == nil {
+		_, after, _ := strings.Cut(string(status), "VmHWM:")
+		line, _, _ := strings.Cut(after, " kB")
+		peak = strings.TrimSpace(line)
+	}
+	if err := os.WriteFile(file, []byte(peak), 0o600); err != nil {
+		return fail(err)
+	}
+	return 0
 }
 
 func dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -86,6 +118,15 @@ func child() int {
 		return fail(err)
 	}
 	fmt.Fprintln(os.Stdout, installed.Path)
+	return 0
+}
+
+// runnerChild does the same with the runner's installer, which verifies nothing.
+func runnerChild() int {
+	err := runner.Install(context.Background(), os.Getenv("INSTALLER_TEST_RUNNER"), runner.WithDirectory(os.Getenv("INSTALLER_TEST_FOLDER")))
+	if err != nil {
+		return fail(err)
+	}
 	return 0
 }
 
