@@ -57,7 +57,7 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err != nil {
 		return nil, fmt.Errorf("staging the layout: %w", err)
 	}
-	defer os.RemoveAll(stage)                      //nolint:errcheck // gone already after success
+	defer os.RemoveAll(stage) //nolint:errcheck // gone already after success
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,386 @@
+package packager_test
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// problems returns every fault of an error.
+func problems(err error) []*packager.InputError {
+	var all []*packager.InputError
+	if e, ok := errors.AsType[*packager.InputError](err); ok {
+		if joined, ok := err.(interface{ Unwrap() []error }); ok && error(e) != err {
+			for _, child := range joined.Unwrap() {
+				all = append(all, problems(child)...)
+			}
+			return all
+		}
+		all = append(all, e)
+	}
+	return all
+}
+
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	amd64 := func(t *testing.T, dir string) {
+		t.Helper()
+		copyFile(t, executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+	}
+	tests := []struct {
+		name            string
+		make            func(t *testing.T, dir string)
+		path            string
+		problem, remedy string
+	}{
+		{"empty", func(*testing.T, string) {}, "", "holds no plugin", "build executables"},
+		{"not there", func(t *testing.T, dir string) { t.Helper(); _ = os.Remove(dir) }, "", "cannot be read", "name the folder"},
+		{
+			"platform folder empty", func(t *testing.T, dir string) { t.Helper(); mkdir(t, dir, "linux/amd64") },
+			"linux/amd64", "has no file plugin", "build the executable to",
+		},
+		{
+			"executable has another name", func(t *testing.T, dir string) {
+				t.Helper()
+				copyFile(t, executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/fleeting-plugin-x"), 0o755)
+			}, "linux/amd64", "has no file plugin", "rename",
+		},
+		{"not executable", func(t *testing.T, dir string) {
+			t.Helper()
+			amd64(t, dir)
+			chmod(t, filepath.Join(dir, "linux/amd64/plugin"), 0o644)
+		}, "linux/amd64/plugin", "is not executable", "chmod +x"},
+		{"empty file", func(t *testing.T, dir string) {
+			t.Helper()
+			writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), nil, 0o755)
+		}, "linux/amd64/plugin", "is empty", "build it again"},
+		{"script", func(t *testing.T, dir string) {
+			t.Helper()
+			writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), []byte("#!/bin/sh\n"), 0o755)
+		}, "linux/amd64/plugin", "it is a script", "GOOS=linux GOARCH=amd64"},
+		{"other architecture", func(t *testing.T, dir string) {
+			t.Helper()
+			copyFile(t, executable(t, "linux/arm64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+		}, "linux/amd64/plugin", "is an executable for linux/arm64, and is to be published for linux/amd64", "GOARCH=amd64"},
+		{"other system", func(t *testing.T, dir string) {
+			t.Helper()
+			copyFile(t, executable(t, "windows/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+		}, "linux/amd64/plugin", "it is one for windows/amd64 (PE)", "GOOS=linux"},
+		{"freebsd in linux", func(t *testing.T, dir string) {
+			t.Helper()
+			copyFile(t, executable(t, "freebsd/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+		}, "linux/amd64/plugin", "is an executable for freebsd/amd64", "GOOS=linux"},
+		{"linux in darwin", func(t *testing.T, dir string) {
+			t.Helper()
+			copyFile(t, executable(t, "linux/arm64", "1.0.0"), filepath.Join(dir, "darwin/arm64/plugin"), 0o755)
+		}, "darwin/arm64/plugin", "it is one for linux/arm64 (ELF)", "GOOS=darwin"},
+		{"newer arm", func(t *testing.T, dir string) {
+			t.Helper()
+			copyFile(t, executable(t, "linux/armv7", "1.0.0"), filepath.Join(dir, "linux/armv6/plugin"), 0o755)
+		}, "linux/armv6/plugin", "was built with GOARM=7", "GOARM=6"},
+		{"plain arm", func(t *testing.T, dir string) {
+			t.Helper()
+			copyFile(t, executable(t, "linux/armv7", "1.0.0"), filepath.Join(dir, "linux/arm/plugin"), 0o755)
+		}, "linux/arm", "does not say which version of ARM", "rename the folder to linux/armv7 (the executable was built with GOARM=7)"},
+		{
+			"amd64 level", func(t *testing.T, dir string) { t.Helper(); mkdir(t, dir, "linux/amd64v3") },
+			"linux/amd64v3", "amd64 level", "GOAMD64=v1",
+		},
+		{
+			"unknown architecture", func(t *testing.T, dir string) { t.Helper(); mkdir(t, dir, "linux/sparc64") },
+			"linux/sparc64", "is not a platform", "architectures of linux are 386, amd64",
+		},
+		{
+			"other spelling", func(t *testing.T, dir string) { t.Helper(); mkdir(t, dir, "linux/x86_64") },
+			"linux/x86_64", "is not a platform", "rename the folder to linux/amd64",
+		},
+		{
+			"unknown system", func(t *testing.T, dir string) { t.Helper(); mkdir(t, dir, "plan9/amd64") },
+			"plan9", "is not the name of an operating system", "darwin, freebsd, linux, windows, zos",
+		},
+		{"file instead of folder", func(t *testing.T, dir string) {
+			t.Helper()
+			writeFile(t, filepath.Join(dir, "linux/plugin"), nil, 0o755)
+		}, "linux/plugin", "is not a folder", "linux/amd64/plugin"},
+		{"sub-folder", func(t *testing.T, dir string) {
+			t.Helper()
+			amd64(t, dir)
+			mkdir(t, dir, "linux/amd64/lib")
+		}, "linux/amd64/lib", "is a folder", "beside the executable"},
+		{"symbolic link", func(t *testing.T, dir string) {
+			t.Helper()
+			amd64(t, dir)
+			if err := os.Symlink("plugin", filepath.Join(dir, "linux/amd64/alias")); err != nil {
+				t.Fatal(err)
+			}
+		}, "linux/amd64/alias", "is a symbolic link", "copy the file"},
+		{"executable is a link", func(t *testing.T, dir string) {
+			t.Helper()
+			mkdir(t, dir, "linux/amd64")
+			if err := os.Symlink(executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin")); err != nil {
+				t.Fatal(err)
+			}
+		}, "linux/amd64/plugin", "is a symbolic link", "copy the file"},
+		{"named pipe", func(t *testing.T, dir string) {
+			t.Helper()
+			amd64(t, dir)
+			if err := syscall.Mkfifo(filepath.Join(dir, "linux/amd64/pipe"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}, "linux/amd64/pipe", "is not a regular file", "remove it"},
+		{"socket", func(t *testing.T, dir string) {
+			t.Helper()
+			amd64(t, dir)
+			// A socket's address is short; it is made elsewhere and moved.
+			short, err := os.MkdirTemp("/tmp", "s")
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = os.RemoveAll(short) })
+			l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(short, "sock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = l.Close() })
+			if err := os.Rename(filepath.Join(short, "sock"), filepath.Join(dir, "linux/amd64/sock")); err != nil {
+				t.Fatal(err)
+			}
+		}, "linux/amd64/sock", "is not a regular file", "remove it"},
+		{"setuid", func(t *testing.T, dir string) {
+			t.Helper()
+			amd64(t, dir)
+			chmod(t, filepath.Join(dir, "linux/amd64/plugin"), 0o755|os.ModeSetuid)
+		}, "linux/amd64/plugin", "has a setuid", "chmod u-s,g-s,-t"},
+		{"names that differ in case", func(t *testing.T, dir string) {
+			t.Helper()
+			amd64(t, dir)
+			writeFile(t, filepath.Join(dir, "linux/amd64/Plugin"), nil, 0o644)
+		}, "linux/amd64/plugin", "only in upper and lower case", "rename one"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "dist")
+			mkdir(t, dir, "")
+			tt.make(t, dir)
+			_, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
+			if !errors.Is(err, packager.ErrInput) {
+				t.Fatalf("error = %v, want ErrInput", err)
+			}
+			want := strings.TrimSuffix(filepath.Join(dir, tt.path), "/")
+			found := problems(err)
+			if !slices.ContainsFunc(found, func(e *packager.InputError) bool {
+				return e.Path == want && strings.Contains(e.Problem, tt.problem) && strings.Contains(e.Remedy, tt.remedy)
+			}) {
+				for _, e := range found {
+					t.Errorf("path %s\nproblem %s\nremedy %s", e.Path, e.Problem, e.Remedy)
+				}
+			}
+		})
+	}
+}
+
+func mkdir(t testing.TB, dir, sub string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Join(dir, sub), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func chmod(t testing.TB, path string, mode os.FileMode) {
+	t.Helper()
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEveryFaultIsReported(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), []byte("x"), 0o644)
+	mkdir(t, dir, "linux/arm")
+	mkdir(t, dir, "solaris/amd64")
+	_, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
+	if n := len(problems(err)); n != 3 {
+		t.Errorf("%d faults reported, want 3: %v", n, err)
+	}
+}
+
+func TestScanIgnoresFilesBesideTheFolders(t *testing.T) {
+	t.Parallel()
+	dir := writeDist(t, "1.0.0", "linux/amd64")
+	writeFile(t, filepath.Join(dir, "SHA256SUMS"), []byte("x"), 0o644)
+	if diff := cmp.Diff([]string{"linux/amd64"}, scan(t, dir).Platforms()); diff != "" {
+		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+}
+
+// TestGoreleaser reads the trees that publishers of plugins have: several
+// builds, levels of amd64, versions of ARM.
+func TestGoreleaser(t *testing.T) {
+	t.Parallel()
+	project := t.TempDir()
+	dist := filepath.Join(project, "dist")
+	type artifact struct {
+		Name, Path, Goos, Goarch, Goarm, Goamd64, Type string
+		Extra                                          map[string]any
+	}
+	var all []artifact
+	add := func(id, folder, platform string, a artifact) {
+		a.Path, a.Type, a.Extra = filepath.Join("dist", folder, "fleeting-plugin-x"), "Binary", map[string]any{"ID": id}
+		copyFile(t, executable(t, platform, "1.0.0"), filepath.Join(project, a.Path), 0o755)
+		all = append(all, a)
+	}
+	add("plugin", "x_linux_amd64_v1", "linux/amd64", artifact{Goos: "linux", Goarch: "amd64", Goamd64: "v1"})
+	add("plugin", "x_linux_amd64_v3", "linux/amd64", artifact{Goos: "linux", Goarch: "amd64", Goamd64: "v3"})
+	add("plugin", "x_linux_arm_7", "linux/armv7", artifact{Goos: "linux", Goarch: "arm", Goarm: "7"})
+	add("plugin", "x_windows_amd64_v1", "windows/amd64", artifact{Goos: "windows", Goarch: "amd64", Goamd64: "v1"})
+	add("tool", "tool_linux_amd64_v1", "linux/amd64", artifact{Goos: "linux", Goarch: "amd64", Goamd64: "v1"})
+	all = append(all, artifact{Name: "checksums.txt", Path: "dist/checksums.txt", Type: "Checksum"})
+	raw, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Goreleaser writes lower-case names.
+	lower := string(raw)
+	for _, name := range []string{"Name", "Path", "Goos", "Goarch", "Goarm", "Goamd64", "Type", "Extra"} {
+		lower = strings.ReplaceAll(lower, `"`+name+`":`, `"`+strings.ToLower(name)+`":`)
+	}
+	writeFile(t, filepath.Join(dist, "artifacts.json"), []byte(lower), 0o644)
+
+	_, err = packager.Scan(t.Context(), dist, packager.ScanOptions{})
+	if e, ok := errors.AsType[*packager.InputError](err); !ok || !strings.Contains(e.Problem, "plugin, tool") || !strings.Contains(e.Remedy, "--goreleaser-id") {
+		t.Errorf("two builds: error = %v", err)
+	}
+	if _, err = packager.Scan(t.Context(), dist, packager.ScanOptions{GoreleaserID: "nope"}); !errors.Is(err, packager.ErrInput) {
+		t.Errorf("no such build: error = %v", err)
+	}
+	moved := filepath.Join(t.TempDir(), "artifacts-of-a-job")
+	if err := os.CopyFS(moved, os.DirFS(dist)); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{dist, moved} {
+		found, err := packager.Scan(t.Context(), dir, packager.ScanOptions{GoreleaserID: "plugin"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff([]string{"linux/amd64", "linux/arm/v7", "windows/amd64"}, found.Platforms()); diff != "" {
+			t.Errorf("platforms (-want +got):\n%s", diff)
+		}
+		if w := found.Warnings(); len(w) != 1 || !strings.Contains(w[0].String(), "v3") {
+			t.Errorf("warnings: %v", w)
+		}
+	}
+	writeFile(t, filepath.Join(dist, "artifacts.json"), []byte("{"), 0o644)
+	if _, err = packager.Scan(t.Context(), dist, packager.ScanOptions{}); !errors.Is(err, packager.ErrInput) {
+		t.Errorf("broken file: error = %v", err)
+	}
+}
+
+func TestExplicitPlatforms(t *testing.T) {
+	t.Parallel()
+	exe := executable(t, "linux/amd64", "1.0.0")
+	folder := writeDist(t, "1.0.0", "linux/arm64")
+	dist, err := packager.Scan(t.Context(), ".", packager.ScanOptions{Platforms: map[string]string{
+		"linux/amd64": exe, "linux/arm64": filepath.Join(folder, "linux/arm64"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, dist.Platforms()); diff != "" {
+		t.Errorf("platforms (-want +got):\n%s", diff)
+	}
+	for _, platforms := range []map[string]string{
+		{"linux": exe}, {"linux/arm": exe}, {"linux/amd64": exe + "x"}, {"linux/arm64": exe},
+		{"linux/amd64": exe, "linux/x86_64": exe},
+	} {
+		if _, err := packager.Scan(t.Context(), ".", packager.ScanOptions{Platforms: platforms}); !errors.Is(err, packager.ErrInput) {
+			t.Errorf("%v: error = %v", platforms, err)
+		}
+	}
+}
+
+func TestVersionThatTheExecutableTells(t *testing.T) {
+	t.Parallel()
+	for told, want := range map[string]string{"1.0.0": "", "v1.0.0": "", "dev": "warning", "1.0.1": "error"} {
+		warnings, err := scan(t, writeDist(t, told, "linux/amd64")).CompareVersion(t.Context(), version(t, "1.0.0"))
+		got := ""
+		switch {
+		case errors.Is(err, packager.ErrInput):
+			got = "error"
+		case err != nil:
+			t.Fatal(err)
+		case len(warnings) > 0:
+			got = "warning"
+		}
+		if got != want {
+			t.Errorf("executable says %s: got %q (%v, %v), want %q", told, got, warnings, err, want)
+		}
+	}
+	warnings, err := scan(t, writeDist(t, "1.0.1", "darwin/arm64")).CompareVersion(t.Context(), version(t, "1.0.0"))
+	if err != nil || len(warnings) != 1 {
+		t.Errorf("no executable for this machine: %v, %v", warnings, err)
+	}
+}
+
+func TestFileThatChangesIsNoticed(t *testing.T) {
+	t.Parallel()
+	dir := writeDist(t, "1.0.0", "linux/amd64")
+	dist := scan(t, dir)
+	copyFile(t, executable(t, "linux/amd64", "9.9.9"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+	out := filepath.Join(t.TempDir(), "layout")
+	_, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), out, packager.PackOptions{})
+	if !errors.Is(err, packager.ErrInput) || !strings.Contains(err.Error(), "changed while it was packaged") {
+		t.Errorf("error = %v", err)
+	}
+	left, err := os.ReadDir(filepath.Dir(out))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func FuzzParseReference(f *testing.F) {
+	for _, s := range []string{"a.b/c:1", "localhost:5000/x@sha256:00", "x", ":", "a/b:", "a.b/c@", "a.b:5/c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		repository, identifier, err := packager.ParseReference(s)
+		if err != nil {
+			if !errors.Is(err, packager.ErrReference) {
+				t.Errorf("error = %v", err)
+			}
+			return
+		}
+		if repository == "" || !strings.Contains(repository, "/") || !strings.HasPrefix(s, repository) || !strings.HasSuffix(s, identifier) {
+			t.Errorf("%q: %q, %q", s, repository, identifier)
+		}
+	})
+}
+
+func FuzzParseVersion(f *testing.F) {
+	for _, s := range []string{"1.2.3", "v1.2.3-rc.1", "1.2", "1.2.3+x", "01.2.3", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		v, err := packager.ParseVersion(s)
+		if err != nil {
+			if !errors.Is(err, packager.ErrVersion) {
+				t.Errorf("error = %v", err)
+			}
+			return
+		}
+		if again, err := packager.ParseVersion(v.String()); err != nil || again.Compare(v) != 0 || strings.ContainsAny(v.String(), "v+") && !v.Prerelease() {
+			t.Errorf("%q: %v, %v", s, v, err)
+		}
+	})
+}
