@@ -11,7 +11,9 @@ import (
 	"io"
 	"os"
 	"path"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/opencontainers/go-digest"
@@ -95,7 +97,8 @@ func (l layer) entries(ctx context.Context, w *tar.Writer) error {
 
 func (l layer) header(kind byte, name string, mode, size int64) *tar.Header {
 	h := &tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, ModTime: l.created, Format: tar.FormatUSTAR}
-	if len(name) > 100 || size >= 8<<30 {
+	beyondASCII := strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII })
+	if beyondASCII || len(name) > 100 || size >= 8<<30 {
 		h.Format = tar.FormatPAX
 	}
 	return h
