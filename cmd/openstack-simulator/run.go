@@ -115,6 +115,8 @@ func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err err
 func newSimulator(set settings, public string, log io.Writer) (*openstacksim.Simulator, error) {
 	seed := openstacksim.DefaultSeed()
 	seed.KeyPairs = []openstacksim.KeyPair{{Name: "fleeting", PublicKey: public}}
+	// Clients refuse an image's name that two have; the first is the older twin.
+	seed.Images = seed.Images[1:]
 	options := openstacksim.Options{
 		Seed: &seed, BuildTime: atOnce(set.build), DeleteTime: atOnce(set.remove), TokenLife: set.tokens,
 		SSH: &openstacksim.SSH{Port: set.sshPort, User: set.user, AuthorizedKeys: []string{public}},

@@ -3,6 +3,7 @@ package contract
 // Cases gives the whole contract.
 func Cases() []Case {
 	var all []Case
+	all = append(all, discoveryCases()...)
 	all = append(all, identityCases()...)
 	all = append(all, computeCases()...)
 	all = append(all, serverCases()...)

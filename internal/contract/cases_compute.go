@@ -18,6 +18,8 @@ func computeCases() []Case {
 				s.Call("in full", get, "compute", "/flavors/detail", nil)
 				s.Call("one", get, "compute", "/flavors/"+s.Flavor("m1.small"), nil)
 				s.Call("unknown", get, "compute", "/flavors/nope", nil)
+				s.Call("extra specs", get, "compute", "/flavors/"+s.Flavor("m1.small")+"/os-extra_specs", nil)
+				s.Call("extra specs of an unknown one", get, "compute", "/flavors/nope/os-extra_specs", nil)
 			}
 		}},
 		{"compute-keypairs", keyPairs},

@@ -13,7 +13,12 @@ func quotaCases() []Case {
 				s.State(path, "ACTIVE")
 			}
 			s.Call("limits", get, "compute", "/limits", nil)
+			s.Call("limits of volumes", get, "volume", "/limits", nil)
 			s.Gone(paths[0])
+			// Nova counts a deleted server a moment longer.
+			s.Until("room for a server", "compute", "/limits", func(r Reply) bool {
+				return r.At("limits", "absolute", "totalInstancesUsed") == 1.0
+			})
 			fewer := s.Call("as many as fit", post, "compute", "/servers", s.Spec("contract-4", object{"networks": "none", "min_count": 1, "max_count": 5}))
 			s.Adopt(fewer)
 			s.Call("more at least than fit", post, "compute", "/servers", s.Spec("contract-5", object{"networks": "none", "min_count": 3, "max_count": 5}))

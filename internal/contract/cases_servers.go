@@ -75,7 +75,7 @@ func serverLife(s *Session, version string) {
 	s.Call("list in full by tags", get, "compute", "/servers/detail?tags=contract-life,contract-a", nil)
 	s.Call("list in brief by tags", get, "compute", "/servers?tags=contract-life", nil)
 	s.Call("list by another tag", get, "compute", "/servers/detail?tags=contract-life,contract-b", nil)
-	for _, part := range []string{"ips", "os-interface", "metadata", "tags"} {
+	for _, part := range []string{"ips", "os-interface", "metadata", "tags", "os-security-groups"} {
 		s.Call(part, get, "compute", path+"/"+part, nil)
 	}
 	s.Call("ports", get, "network", "/v2.0/ports?device_id="+strings.TrimPrefix(path, "/servers/"), nil)

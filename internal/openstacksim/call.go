@@ -63,8 +63,13 @@ type apiError struct {
 	kind    string // the type in Neutron's wrapper
 }
 
-// kindNoRoute marks the refusal of a path that the service does not have.
-const kindNoRoute = "no route"
+// Kinds of refusals that are written differently.
+const (
+	// kindNoRoute is for a path that the service does not have.
+	kindNoRoute = "no route"
+	// kindExplained is for a login whose refusal says why.
+	kindExplained = "explained"
+)
 
 func (e *apiError) Error() string { return e.message }
 

@@ -35,7 +35,11 @@ func (s *Simulator) cinderRoutes() []route {
 func (s *Simulator) cinderVersions(c *call) (*answer, error) {
 	return &answer{status: http.StatusMultipleChoices, body: map[string]any{"versions": []any{map[string]any{
 		"id": "v3.0", "status": "CURRENT", "version": "3.70", "min_version": "3.0", "updated": "2022-08-31T00:00:00Z",
-		"links": []link{{Rel: "self", Href: c.root(serviceVolume) + "/v3/"}},
+		"links": []any{
+			map[string]any{"rel": "describedby", "type": "text/html", "href": "https://docs.openstack.org/"},
+			link{Rel: "self", Href: c.root(serviceVolume) + "/v3/"},
+		},
+		"media-types": []any{map[string]any{"base": "application/json", "type": "application/vnd.openstack.volume+json;version=3"}},
 	}}}}, nil
 }
 

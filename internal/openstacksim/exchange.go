@@ -102,6 +102,10 @@ func (s *Simulator) perform(c *call, found route, status int, fault Fault) *answ
 
 func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) {
 	if found.handle == nil {
+		// Who is nobody does not learn which paths there are.
+		if _, err := s.authenticate(c); err != nil && c.service != serviceIdentity {
+			return nil, err
+		}
 		return nil, &apiError{status: status, kind: kindNoRoute, message: "The resource could not be found."}
 	}
 	if len(c.body) > maxBody {

@@ -42,7 +42,6 @@ func (s *Simulator) glanceRoutes() []route {
 	return []route{
 		{http.MethodGet, "/image", OpImageInfo, true, s.glanceVersions},
 		{http.MethodGet, "/image/versions", OpImageInfo, true, s.glanceVersions},
-		{http.MethodGet, "/image/v2", OpImageInfo, true, s.glanceVersions},
 		{http.MethodGet, "/image/v2/images", OpImageList, false, s.listImages},
 		{http.MethodGet, "/image/v2/images/{id}", OpImageShow, false, s.showImage},
 	}

@@ -8,13 +8,13 @@ import (
 // token is a grant of Keystone.
 type token struct {
 	id         string
-	method     string
+	methods    []string
 	user       *User
 	project    *Project
 	credential *ApplicationCredential
 	issued     time.Time
 	expires    time.Time
-	audit      string
+	audit      []string // with that of the token it came from
 }
 
 func (s *Simulator) keystoneRoutes() []route {
@@ -31,12 +31,14 @@ func (s *Simulator) keystoneRoutes() []route {
 
 func keystoneError(e *apiError) *answer {
 	message := e.message
-	if e.status == http.StatusUnauthorized {
+	if e.status == http.StatusUnauthorized && e.kind != kindExplained {
 		message = "The request you have made requires authentication."
 	}
-	return &answer{status: e.status, body: map[string]any{"error": map[string]any{
-		"code": e.status, "message": message, "title": http.StatusText(e.status),
-	}}}
+	problem := map[string]any{"code": e.status, "message": message, "title": http.StatusText(e.status)}
+	if e.kind == kindExplained {
+		problem["identity"] = map[string]any{}
+	}
+	return &answer{status: e.status, body: map[string]any{"error": problem}}
 }
 
 func unauthorized() error { return refuse(http.StatusUnauthorized, "unauthorized") }
@@ -106,11 +108,11 @@ func (s *Simulator) createToken(c *call) (*answer, error) {
 	}
 	methods := request.Auth.Identity.Methods
 	if len(methods) != 1 {
-		return nil, badRequest("'methods' is a required property")
+		return nil, unauthorized()
 	}
-	granted := &token{method: methods[0]}
+	granted := &token{methods: methods}
 	var err error
-	switch granted.method {
+	switch methods[0] {
 	case "password":
 		err = s.grantPassword(granted, request)
 	case "application_credential":
@@ -123,7 +125,7 @@ func (s *Simulator) createToken(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	granted.id, granted.audit = "sim-"+s.newHex()+s.newHex(), s.newHex()[:22]
+	granted.id, granted.audit = "sim-"+s.newHex()+s.newHex(), append([]string{s.newHex()[:22]}, granted.audit...)
 	granted.issued = s.present
 	granted.expires = s.present.Add(s.options.TokenLife)
 	s.tokens[granted.id] = granted
@@ -147,7 +149,7 @@ func (s *Simulator) grantToken(granted *token, request authRequest) error {
 	if known == nil || !s.present.Before(known.expires) {
 		return unauthorized()
 	}
-	granted.user = known.user
+	granted.user, granted.methods, granted.audit = known.user, append(known.methods, "token"), known.audit
 	return s.scope(granted, request)
 }
 
@@ -168,7 +170,10 @@ func (s *Simulator) scope(granted *token, request authRequest) error {
 func (s *Simulator) grantCredential(granted *token, request authRequest) error {
 	asked := request.Auth.Identity.Credential
 	if request.Auth.Scope != nil {
-		return badRequest("Application credentials cannot request a scope.")
+		return &apiError{
+			status: http.StatusUnauthorized, kind: kindExplained,
+			message: "Error authenticating with application credential: Application credentials cannot request a scope.",
+		}
 	}
 	for _, user := range s.users {
 		for i := range user.ApplicationCredentials {
@@ -207,7 +212,8 @@ func (s *Simulator) authenticate(c *call) (*token, error) {
 		return granted, nil
 	}
 	if granted.project == nil {
-		return nil, unauthorized()
+		// Without a scope there is nothing to see, but that is no refusal.
+		return &token{user: granted.user, project: &Project{}}, nil
 	}
 	if granted.credential != nil && !allowed(granted.credential.AccessRules, c) {
 		return nil, unauthorized()
@@ -217,8 +223,8 @@ func (s *Simulator) authenticate(c *call) (*token, error) {
 
 func (s *Simulator) tokenView(c *call, granted *token) map[string]any {
 	view := map[string]any{
-		"methods":    []string{granted.method},
-		"audit_ids":  []string{granted.audit},
+		"methods":    granted.methods,
+		"audit_ids":  granted.audit,
 		"issued_at":  granted.issued.UTC().Format(microseconds),
 		"expires_at": granted.expires.UTC().Format(microseconds),
 		"user": map[string]any{
@@ -265,7 +271,10 @@ func (s *Simulator) showCatalog(c *call) (*answer, error) {
 	if c.auth.project == nil {
 		return nil, forbidden("A project-scoped token is required to produce a service catalog.")
 	}
-	return ok(map[string]any{"catalog": s.catalogue(c, c.auth.project.ID)})
+	return ok(map[string]any{
+		"catalog": s.catalogue(c, c.auth.project.ID),
+		"links":   map[string]any{"self": c.root(serviceIdentity) + "/v3/auth/catalog"},
+	})
 }
 
 func (s *Simulator) listOwnProjects(c *call) (*answer, error) {

@@ -60,6 +60,7 @@ func neutronRefusal(status int, kind, format string, args ...any) error {
 }
 
 func (s *Simulator) neutronVersions(c *call) (*answer, error) {
+	c.plain = true
 	return ok(map[string]any{"versions": []any{map[string]any{
 		"id": "v2.0", "status": "CURRENT", "links": []link{{Rel: "self", Href: c.root(serviceNetwork) + "/v2.0/"}},
 	}}})

@@ -50,17 +50,24 @@ func (s *Simulator) showSecurityGroup(c *call) (*answer, error) {
 	return nil, neutronRefusal(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", c.arg("id"))
 }
 
-// ruleViews are the rules of a group: what every group has, then its own.
-func ruleViews(g securityGroup) []any {
+// rulesOf are the rules of a group: what every group has, then its own.
+func rulesOf(g securityGroup) []SecurityRule {
 	rules := []SecurityRule{{Ethertype: "IPv4"}, {Ethertype: "IPv6"}}
 	if g.Name == "default" {
 		rules = append(rules, SecurityRule{Ingress: true, Ethertype: "IPv4", own: true}, SecurityRule{Ingress: true, Ethertype: "IPv6", own: true})
 	}
-	rules = append(rules, g.Rules...)
+	return append(rules, g.Rules...)
+}
+
+func ruleID(g securityGroup, number int) string {
+	return stableUUID(fmt.Sprintf("%s rule %d", g.id, number))
+}
+
+func ruleViews(g securityGroup) []any {
 	views := []any{}
-	for i, r := range rules {
+	for i, r := range rulesOf(g) {
 		view := map[string]any{
-			"id": stableUUID(fmt.Sprintf("%s rule %d", g.id, i)), "tenant_id": g.Project, "project_id": g.Project,
+			"id": ruleID(g, i), "tenant_id": g.Project, "project_id": g.Project,
 			"security_group_id": g.id, "ethertype": r.Ethertype, "direction": "egress", "protocol": nil,
 			"port_range_min": nil, "port_range_max": nil, "remote_ip_prefix": nil, "normalized_cidr": nil,
 			"remote_address_group_id": nil, "remote_group_id": nil, "standard_attr_id": i + 1,

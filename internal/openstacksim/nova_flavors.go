@@ -29,6 +29,13 @@ func (s *Simulator) showFlavor(c *call) (*answer, error) {
 	return nil, notFound("Flavor %s could not be found.", c.arg("id"))
 }
 
+func (s *Simulator) showExtraSpecs(c *call) (*answer, error) {
+	if _, found := s.findFlavor(c.arg("id")); !found {
+		return nil, notFound("Flavor %s could not be found.", c.arg("id"))
+	}
+	return ok(map[string]any{"extra_specs": map[string]any{}})
+}
+
 func flavorView(c *call, f Flavor) map[string]any {
 	view := map[string]any{
 		"id": f.ID, "name": f.Name, "ram": f.RAM, "disk": f.Disk, "vcpus": f.VCPUs, "swap": "",

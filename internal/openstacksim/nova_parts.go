@@ -76,11 +76,32 @@ func (s *Simulator) showServerSecurityGroups(c *call) (*answer, error) {
 	for _, name := range srv.wantGroups {
 		for _, g := range s.findSecurityGroup(srv.project, name) {
 			views = append(views, map[string]any{
-				"id": g.id, "name": g.Name, "description": g.Description, "tenant_id": g.Project, "rules": []any{},
+				"id": g.id, "name": g.Name, "description": g.Description, "tenant_id": g.Project, "rules": novaRules(g),
 			})
 		}
 	}
 	return ok(map[string]any{"security_groups": views})
+}
+
+// novaRules are the rules of a group that let something in, in Nova's words.
+func novaRules(g securityGroup) []any {
+	views := []any{}
+	for i, r := range rulesOf(g) {
+		if !r.Ingress {
+			continue
+		}
+		view := map[string]any{
+			"id": ruleID(g, i), "parent_group_id": g.id, "ip_protocol": orNil(r.Protocol), "from_port": nil, "to_port": nil,
+			"group": map[string]any{}, "ip_range": map[string]any{},
+		}
+		if r.own {
+			view["group"] = map[string]any{"name": g.Name, "tenant_id": g.Project}
+		} else {
+			view["from_port"], view["to_port"], view["ip_range"] = r.Port, r.Port, map[string]any{"cidr": r.Remote}
+		}
+		views = append(views, view)
+	}
+	return views
 }
 
 func (s *Simulator) showAttachments(c *call) (*answer, error) {

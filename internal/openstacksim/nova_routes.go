@@ -11,6 +11,7 @@ func (s *Simulator) novaRoutes() []route {
 		{http.MethodGet, root + "/flavors", OpFlavorList, false, s.listFlavors},
 		{http.MethodGet, root + "/flavors/detail", OpFlavorList, false, s.detailFlavors},
 		{http.MethodGet, root + "/flavors/{id}", OpFlavorShow, false, s.showFlavor},
+		{http.MethodGet, root + "/flavors/{id}/os-extra_specs", OpFlavorShow, false, s.showExtraSpecs},
 
 		{http.MethodGet, root + "/servers", OpServerList, false, s.listServers},
 		{http.MethodGet, root + "/servers/detail", OpServerDetail, false, s.detailServers},
