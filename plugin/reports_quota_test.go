@@ -197,6 +197,7 @@ func TestReport28FaultsAreSaidInNovasWords(t *testing.T) {
 		"retries":     sim.FaultRetries + "X.",
 		"aborted":     "Build of instance X aborted: the hypervisor said no",
 		"volume size": "Build of instance X aborted: VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota.",
+		"late quota":  "Quota exceeded for instances: Requested 1, but already used 2 of 2 instances",
 		"no address":  "Build of instance X aborted: No more IP addresses available on network Y.",
 	} {
 		t.Run(name, func(t *testing.T) {

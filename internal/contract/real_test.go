@@ -63,7 +63,21 @@ func realCloud(t *testing.T) *Cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sweep(t, cloud)
 	return cloud
+}
+
+// sweep deletes what a run that was broken off left behind.
+func sweep(t *testing.T, cloud *Cloud) {
+	t.Helper()
+	Record(t.Context(), cloud, Case{"sweep", func(s *Session) {
+		for _, project := range []Access{cloud.main, cloud.tiny} {
+			s.project = project
+			for _, server := range s.Quiet(get, "compute", "/servers?name=^contract-", nil).List("servers") {
+				s.Gone("/servers/" + text(server["id"]))
+			}
+		}
+	}}, t.Fatalf)
 }
 
 // labClouds runs the lab's script up, which only prints where its clouds.yaml

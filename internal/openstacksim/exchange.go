@@ -125,6 +125,9 @@ func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) 
 			return nil, err
 		}
 	}
+	if project, given := c.vars["project"]; given && project != c.auth.project.ID {
+		return nil, badRequest("Malformed request url")
+	}
 	return found.handle(c)
 }
 

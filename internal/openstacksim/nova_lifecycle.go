@@ -2,6 +2,7 @@ package openstacksim
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -34,6 +35,11 @@ func (s *Simulator) begin(srv *server) {
 
 // schedule picks the host and makes what the server needs there.
 func (s *Simulator) schedule(srv *server, rest time.Duration) {
+	if _, err := s.fitting(s.project(srv.project), srv.flavor, 1, 1); err != nil {
+		s.fail(srv, err.Error())
+		srv.fault.code = http.StatusRequestEntityTooLarge
+		return
+	}
 	if srv.fate.Hostless && srv.fate.Fault != "" {
 		s.fail(srv, srv.fate.Fault)
 		return

@@ -7,13 +7,15 @@ import (
 	"strings"
 )
 
-// usage is what a project's servers take of its quota.
+// usage is what a project's servers take of its quota. Like Nova, it does not
+// count those that are still to be scheduled: of creates that come together,
+// more are accepted than fit, and the rest end in ERROR.
 type usage struct{ instances, cores, ram int }
 
 func (s *Simulator) usage(project string) usage {
 	var u usage
 	for _, srv := range s.serverOrder {
-		if srv.project == project && !srv.gone() {
+		if srv.project == project && !srv.gone() && srv.task != taskScheduling {
 			u.instances++
 			u.cores += srv.flavor.VCPUs
 			u.ram += srv.flavor.RAM
