@@ -45,16 +45,17 @@ func (w *world) token(tb testing.TB) string {
 	tb.Helper()
 	body := fmt.Sprintf(`{"auth": {"identity": {"methods": ["password"], "password": {"user": {"name": %q, "domain": {"id": "default"}, "password": %q}}},
 		"scope": {"project": {"name": %q, "domain": {"id": "default"}}}}}`, sim.DefaultUser, sim.DefaultPassword, sim.DefaultProject)
-	return w.call(tb, http.MethodPost, "identity/v3/auth/tokens", "", body, http.StatusCreated).Header.Get("X-Subject-Token")
+	header, _ := w.call(tb, http.MethodPost, "identity/v3/auth/tokens", "", body, http.StatusCreated)
+	return header.Get("X-Subject-Token")
 }
 
 // idOf finds an ID by name; only creations are slowed down, so this costs the
 // naive loop nothing.
 func (w *world) idOf(tb testing.TB, token, where, list, name string) string {
 	tb.Helper()
-	answer := w.call(tb, http.MethodGet, where, token, "", http.StatusOK)
+	_, answer := w.call(tb, http.MethodGet, where, token, "", http.StatusOK)
 	var lists map[string]json.RawMessage
-	if err := json.NewDecoder(answer.Body).Decode(&lists); err != nil {
+	if err := json.Unmarshal(answer, &lists); err != nil {
 		tb.Fatal(err)
 	}
 	var entries []struct{ ID, Name string }
@@ -70,7 +71,7 @@ func (w *world) idOf(tb testing.TB, token, where, list, name string) string {
 	return ""
 }
 
-func (w *world) call(tb testing.TB, method, where, token, body string, want int) *http.Response {
+func (w *world) call(tb testing.TB, method, where, token, body string, want int) (http.Header, []byte) {
 	tb.Helper()
 	request, err := http.NewRequestWithContext(tb.Context(), method, "http://cloud.example/"+where, strings.NewReader(body))
 	if err != nil {
@@ -79,10 +80,15 @@ func (w *world) call(tb testing.TB, method, where, token, body string, want int)
 	request.Header.Set("X-Auth-Token", token)
 	request.Header.Set("X-Openstack-Nova-Api-Version", "2.52")
 	answer, err := w.Transport().RoundTrip(request)
-	if err != nil || answer.StatusCode != want {
-		tb.Fatalf("%s %s: %v %v", method, where, answer, err)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	return answer
+	defer answer.Body.Close()
+	content, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != want {
+		tb.Fatalf("%s %s: %s %v", method, where, answer.Status, err)
+	}
+	return answer.Header, content
 }
 
 // accepted waits until n servers exist, as a runner would find out.
@@ -226,11 +232,7 @@ func (w *world) thousand(tb testing.TB) []byte {
 			tb.Fatal(err)
 		}
 	}
-	answer := w.call(tb, http.MethodGet, "compute/v2.1/servers/detail?tags="+groupTag, w.token(tb), "", http.StatusOK)
-	listing, err := io.ReadAll(answer.Body)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	_, listing := w.call(tb, http.MethodGet, "compute/v2.1/servers/detail?tags="+groupTag, w.token(tb), "", http.StatusOK)
 	return listing
 }
 

@@ -62,7 +62,7 @@ func decodeValue(key string, raw []byte, field reflect.Value, found *problems) {
 	if err == nil {
 		return
 	}
-	if _, ours := field.Interface().(Duration); ours {
+	if _, ours := reflect.TypeAssert[Duration](field); ours {
 		found.add(key, "%s", err.Error())
 		return
 	}
@@ -92,7 +92,7 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 
 // describe names a type for people.
 func describe(t reflect.Type) string {
-	switch t.Kind() { //nolint:exhaustive // the kinds that Config has
+	switch t.Kind() {
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:

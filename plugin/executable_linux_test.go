@@ -22,6 +22,47 @@ import (
 // executable: servers come up, a command runs on one over SSH, and they go.
 func TestExecutableProvisions(t *testing.T) {
 	t.Parallel()
+	w, cloud := served(t)
+	integration.TestProvisioning(t, buildExecutable(t), integration.Config{
+		PluginConfig: w.config(map[string]any{"cloud": sim.CloudCredential}),
+		ConnectorConfig: provider.ConnectorConfig{
+			Username: "runner", Password: "secret", UseStaticCredentials: true,
+			ProtocolPort: cloud.SSHPort(), Timeout: 20 * time.Second,
+		},
+		MaxInstances: 3,
+	})
+	if left := cloud.Snapshot().Servers; len(left) != 0 {
+		t.Errorf("servers left: %+v", left)
+	}
+}
+
+// TestExecutableUnderAnOldHost drives the same executable with the version of
+// fleeting that runner 17.9 carries: create, connect, run, delete.
+func TestExecutableUnderAnOldHost(t *testing.T) {
+	t.Parallel()
+	w, server := served(t)
+	config, err := json.Marshal(w.config(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := filepath.Join(t.TempDir(), "oldhost")
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", host, ".")
+	build.Dir = "internal/oldhost"
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("building the old host: %v\n%s", err, out)
+	}
+	out, err := exec.CommandContext(t.Context(), host, buildExecutable(t), string(config), strconv.Itoa(server.SSHPort())).CombinedOutput()
+	if err != nil {
+		t.Errorf("old host: %v\n%s", err, out)
+	}
+	if shot := server.Snapshot(); len(shot.Servers) != 0 || shot.ServersCreated != 1 {
+		t.Errorf("%d servers made, %d left; want 1 and 0", shot.ServersCreated, len(shot.Servers))
+	}
+}
+
+// served is a cloud whose servers answer SSH, on a socket.
+func served(t *testing.T) (*world, *sim.Simulator) {
+	t.Helper()
 	cloud, err := sim.New(sim.Options{
 		BuildTime: 100 * time.Millisecond, DeleteTime: 100 * time.Millisecond,
 		SSH: &sim.SSH{User: "runner", Password: "secret", Dir: t.TempDir()},
@@ -40,18 +81,7 @@ func TestExecutableProvisions(t *testing.T) {
 	if err := os.WriteFile(clouds, cloud.CloudsYAML(server.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	w := &world{Simulator: cloud, clouds: clouds}
-	integration.TestProvisioning(t, buildExecutable(t), integration.Config{
-		PluginConfig: w.config(map[string]any{"cloud": sim.CloudCredential}),
-		ConnectorConfig: provider.ConnectorConfig{
-			Username: "runner", Password: "secret", UseStaticCredentials: true,
-			ProtocolPort: cloud.SSHPort(), Timeout: 20 * time.Second,
-		},
-		MaxInstances: 3,
-	})
-	if left := cloud.Snapshot().Servers; len(left) != 0 {
-		t.Errorf("servers left: %+v", left)
-	}
+	return &world{Simulator: cloud, clouds: clouds}, cloud
 }
 
 // TestExecutableImportsNoOthersCode: the plugin runs beside the runner's

@@ -106,6 +106,7 @@ func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings 
 	if err != nil {
 		return info, err
 	}
+	//nolint:contextcheck // the work outlives the call of Init that starts it
 	g.state = start(client, found, g.config, settings.ConnectorConfig, logger)
 	logger.Info("group ready", "cloud", g.config.Cloud, "name", g.config.Name, "tag", g.config.Tag,
 		"microversion", client.Microversion().String(), "flavor", found.flavor.Name, "image", found.image.ID)
@@ -151,7 +152,6 @@ func start(client *cloud.Client, found resources, config Config, connector provi
 		ParallelCreates: config.MaxParallelCreates, ParallelDeletes: parallelDeletes,
 		BuildTimeout: time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
 	}, openstack, &backoff.Pace{}, slogger(logger), time.Now)
-	// The work outlives the call of Init that starts it.
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -49,10 +50,7 @@ func thousand(tb testing.TB) []byte {
 		Servers []map[string]any `json:"servers"`
 	}
 	for i := range 1000 {
-		server := map[string]any{}
-		for key, value := range one.Server {
-			server[key] = value
-		}
+		server := maps.Clone(one.Server)
 		server["id"] = fmt.Sprintf("a895998f-1194-4834-ad6f-%012d", i)
 		server["name"] = fmt.Sprintf("runner-%08d", i)
 		page.Servers = append(page.Servers, server)

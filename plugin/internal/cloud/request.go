@@ -83,7 +83,7 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 		}
 		return headerOf(answer, err), err
 	}
-	defer answer.Body.Close() //nolint:errcheck // read to its end below
+	defer answer.Body.Close() // read to its end below
 	body := io.LimitReader(answer.Body, bodyLimit)
 	if call.decode != nil {
 		if err := call.decode(answer.Header, body); err != nil {
@@ -95,7 +95,7 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 	}
 	_, err = io.Copy(io.Discard, body) // lets the connection be used again
 	if err != nil && call.decode == nil && call.changes {
-		return answer.Header, nil //nolint:nilerr // the status said that it was done
+		return answer.Header, nil // the status said that it was done
 	}
 	return answer.Header, nil
 }
@@ -105,8 +105,7 @@ func headerOf(answer *http.Response, err error) http.Header {
 	if answer != nil {
 		return answer.Header
 	}
-	var refused gophercloud.ErrUnexpectedResponseCode
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
 		return refused.ResponseHeader
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 )
@@ -99,10 +100,7 @@ func (c *Client) listOnce(ctx context.Context, op string, query url.Values) ([]S
 
 func (c *Client) page(ctx context.Context, op string, query url.Values, marker string) (serverPage, error) {
 	var page serverPage
-	asked := url.Values{}
-	for key, values := range query {
-		asked[key] = values
-	}
+	asked := maps.Clone(query)
 	if marker != "" {
 		asked.Set("marker", marker)
 	}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sim "github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin"
+)
+
+// desk is a simulated cloud and a runner's config.toml that uses it.
+type desk struct {
+	cloud  *sim.Simulator
+	config string
+}
+
+func newDesk(t *testing.T, server string) desk {
+	t.Helper()
+	cloud, err := sim.New(sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	clouds := filepath.Join(folder, "clouds.yaml")
+	if err := os.WriteFile(clouds, cloud.CloudsYAML("http://cloud.example"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := desk{cloud: cloud, config: filepath.Join(folder, "config.toml")}
+	text := fmt.Sprintf(`
+[[runners]]
+name = "docker"
+[[runners]]
+name = "openstack"
+[runners.autoscaler]
+plugin = "registry.example/fleeting-plugin-openstack:1"
+[runners.autoscaler.plugin_config]
+cloud = %q
+clouds_config = %q
+name = "runner"
+[runners.autoscaler.plugin_config.server]
+%s
+`, sim.CloudTiny, clouds, server)
+	if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+const goodServer = "flavor = \"m1.small\"\nimage = \"Ubuntu 24.04\"\nnetworks = [\"private\"]\n"
+
+// run runs a command and returns its exit code and its output.
+func (d desk) run(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	var o, e bytes.Buffer
+	args = append(args, "--config", d.config)
+	code = runForPeople(t.Context(), args, &o, &e, plugin.WithTransport(d.cloud.Transport()))
+	return code, o.String(), e.String()
+}
+
+func (d desk) add(t *testing.T, name string, metadata map[string]string) {
+	t.Helper()
+	_, err := d.cloud.AddServer(sim.ServerSpec{
+		Name: name, Project: sim.TinyProject, Flavor: "m1.small", Tags: []string{"fleeting:runner"}, Metadata: metadata,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCheckTellsWhatItFound(t *testing.T) {
+	t.Parallel()
+	code, out, errs := newDesk(t, goodServer).run(t, "check")
+	if code != exitOK || errs != "" {
+		t.Fatalf("exit code %d: %s%s", code, out, errs)
+	}
+	for _, part := range []string{"authentication", "2.93", "server.flavor", "linux/amd64", "0 servers carry the tag"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the output does not say %q:\n%s", part, out)
+		}
+	}
+	if strings.Contains(out, sim.DefaultPassword) {
+		t.Error("the output has the password")
+	}
+}
+
+func TestCheckTellsWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	code, out, _ := newDesk(t, "flavor = \"m1.smal\"\nimage = \"Ubuntu\"\nnetworks = [\"private\"]\n").run(t, "check", "--output", "json")
+	var findings []plugin.Finding
+	if err := json.Unmarshal([]byte(out), &findings); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	wrong := map[string]bool{}
+	for _, f := range findings {
+		wrong[f.Subject] = !f.OK
+	}
+	if code != exitFailed || !wrong["server.flavor"] || !wrong["server.image"] || wrong["configuration"] {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+}
+
+func TestPlanTellsTheRoom(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, goodServer+"user_data = \"#cloud-config\"\n")
+	d.add(t, "other", nil)
+	code, out, errs := d.run(t, "plan")
+	if code != exitOK || !strings.Contains(out, "1 such servers fit into the project's limits; instances would run out first.") {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	for _, part := range []string{`"name": "runner-RANDOM"`, `"fleeting:runner"`, "20 of 65535 characters"} {
+		if !strings.Contains(out, part) {
+			t.Errorf("the output does not say %s:\n%s", part, out)
+		}
+	}
+	if len(d.cloud.Snapshot().Servers) != 1 {
+		t.Error("plan made a server")
+	}
+}
+
+func TestListAndCleanup(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, goodServer)
+	d.add(t, "runner-abcd1234", map[string]string{"fleeting:group": "fleeting:runner"})
+	d.add(t, "database", nil)
+	code, out, errs := d.run(t, "list")
+	if code != exitOK || !strings.Contains(out, "runner-abcd1234") || !strings.Contains(out, "foreign") {
+		t.Errorf("list: exit code %d: %s%s", code, out, errs)
+	}
+	code, out, _ = d.run(t, "cleanup")
+	if code != exitOK || !strings.Contains(out, "1 servers would be deleted") || d.cloud.Count(sim.OpServerDelete) != 0 {
+		t.Errorf("cleanup without --yes: exit code %d: %s", code, out)
+	}
+	code, out, _ = d.run(t, "cleanup", "--yes")
+	if code != exitOK || !strings.Contains(out, "1 servers are being deleted") || d.cloud.Count(sim.OpServerDelete) != 1 {
+		t.Errorf("cleanup: exit code %d: %s", code, out)
+	}
+	if _, left := d.cloud.Snapshot().Server("database"); !left {
+		t.Error("cleanup deleted a server that is not the group's")
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, goodServer)
+	for name, row := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"unknown flag":   {[]string{"check", "--nope"}, exitUsage, "nope"},
+		"extra argument": {[]string{"check", "nope"}, exitUsage, "unexpected argument"},
+		"bad output":     {[]string{"list", "--output", "xml"}, exitUsage, "unexpected argument"},
+		"other runner":   {[]string{"list", "--runner", "nope"}, exitFailed, `no runner named "nope"`},
+	} {
+		code, out, errs := d.run(t, row.args...)
+		if code != row.code || !strings.Contains(errs, row.says) {
+			t.Errorf("%s: exit code %d, want %d and %q: %s%s", name, code, row.code, row.says, out, errs)
+		}
+	}
+	if code, out, _ := d.run(t, "help"); code != exitOK || !strings.Contains(out, "cleanup") {
+		t.Errorf("help: exit code %d: %s", code, out)
+	}
+	for args, want := range map[string]bool{"": false, "serve": false, "version": false, "bootstrap": false, "check": true, "help": true} {
+		if got := isForPeople(strings.Fields(args)); got != want {
+			t.Errorf("%q for people: got %v, want %v", args, got, want)
+		}
+	}
+}
