@@ -47,7 +47,8 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 }
 
 // Ensure is [Installer.Install] that asks nobody when an installed version
-// satisfies the reference already and its executable is what its receipt says.
+// satisfies the reference already, its files are what its receipt says, and the
+// rule of the policy that let it in has not changed since.
 func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
 	if i.folder != nil {
 		installed, err := i.folder.find(ref, opts.As)
@@ -61,10 +62,11 @@ func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptio
 	return i.Install(ctx, ref, opts)
 }
 
-// allows says whether what is installed was verified, if the policy asks for it.
+// allows says whether the policy that decided about what is installed is still
+// the policy. If it is not, it must be verified again.
 func (i *Installer) allows(installed Installed) bool {
 	rule, err := i.policy.ruleFor(installed.Receipt.Reference.Name())
-	return err == nil && (rule.unsafe || !installed.Receipt.Verification.Unsafe)
+	return err == nil && rule.fingerprint() == installed.Receipt.Verification.Policy
 }
 
 func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions) (_ Installed, err error) {
@@ -117,7 +119,7 @@ func (i *Installer) present(plugin store.Plugin, verified Verified, opts Install
 		return Installed{}, false
 	}
 	receipt, err := decodeReceipt(entry.Receipt)
-	if err != nil || receipt.Manifest != verified.Manifest || receipt.Verification.Unsafe != verified.Verification.Unsafe {
+	if err != nil || receipt.Manifest != verified.Manifest || receipt.Verification.Policy != verified.Verification.Policy {
 		return Installed{}, false
 	}
 	installed := newInstalled(entry.Dir, receipt, false)

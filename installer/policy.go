@@ -71,6 +71,27 @@ type compiledRule struct {
 	unsafe       bool
 }
 
+// fingerprint identifies what a rule asks for, so that a receipt shows whether
+// the rule has changed since.
+func (r compiledRule) fingerprint() digest.Digest {
+	var b strings.Builder
+	q := r.requirements
+	fmt.Fprintf(&b, "%q %v %d %v %s\n", r.scope, r.unsafe, q.Threshold, q.AttestationsSuffice, q.MinimumAge)
+	for _, signer := range q.Signers {
+		fmt.Fprintf(&b, "signer %q\n", signer)
+	}
+	for _, a := range q.Attestations {
+		fmt.Fprintf(&b, "attestation %q %q %q %q\n", a.Types, a.Builder, a.SourceRepository, fmt.Sprint(a.SourceRef))
+	}
+	for _, denied := range q.DeniedVersions {
+		fmt.Fprintf(&b, "denied %q\n", denied)
+	}
+	for _, denied := range q.DeniedDigests {
+		fmt.Fprintf(&b, "denied %q\n", denied)
+	}
+	return digest.FromString(b.String())
+}
+
 // NewPolicy makes a policy of rules. Rules that contradict themselves or each
 // other are refused with [ErrInvalidPolicy], all at once.
 func NewPolicy(rules ...Rule) (Policy, error) {

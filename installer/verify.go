@@ -19,8 +19,10 @@ import (
 type Verification struct {
 	// Unsafe says that the policy let it through unverified.
 	Unsafe bool `json:"unsafe,omitempty"`
-	// Rule is the scope of the rule that decided.
-	Rule string `json:"rule"`
+	// Rule is the scope of the rule that decided, Policy a fingerprint of what it
+	// asked for.
+	Rule   string        `json:"rule"`
+	Policy digest.Digest `json:"policy"`
 	// Evidence is what decided, at least one piece unless Unsafe.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
@@ -171,7 +173,7 @@ func (c *collection) try(ctx context.Context) error {
 }
 
 func describeAdmission(rule compiledRule, a admission.Admission) Verification {
-	v := Verification{Unsafe: a.IsUnsafe(), Rule: rule.scope}
+	v := Verification{Unsafe: a.IsUnsafe(), Rule: rule.scope, Policy: rule.fingerprint()}
 	for _, verified := range a.Verified() {
 		v.Evidence = append(v.Evidence, describeEvidence(verified))
 	}

@@ -184,6 +184,7 @@ type installFlags struct {
 	registry *cli.RegistryFlags
 	platform string
 	from     string
+	mirrors  map[string]string
 	app      *cli.App
 	cleanup  []func() error
 }
@@ -192,6 +193,8 @@ func newInstallFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	f := &installFlags{folderFlags: newFolderFlags(app, cmd), policyFlags: newPolicyFlags(app, cmd), app: app}
 	f.registry = app.RegistryFlags(cmd.Flags())
 	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this mirror: an OCI layout folder or a tar file")
+	cmd.Flags().StringToStringVar(&f.mirrors, "registry-mirror", nil,
+		"fetch names that begin with FROM from TO, as `FROM=TO`; policies go by the name before (repeatable)")
 	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this platform, such as linux/arm64 (default: this machine's)")
 	return f
 }
@@ -220,7 +223,7 @@ func (f *installFlags) source(ctx context.Context) (installer.Opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return installer.FromRegistries(client), nil
+	return installer.WithMirrors(installer.FromRegistries(client), f.mirrors), nil
 }
 
 // installer makes the installer that the flags describe.
