@@ -31,16 +31,21 @@ func newClient(t *testing.T, sim *openstacksim.Simulator) *client {
 
 func (c *client) login(project string) {
 	c.t.Helper()
-	status, header, body := c.send(http.MethodPost, "/identity/v3/auth/tokens", map[string]any{"auth": map[string]any{
-		"identity": map[string]any{"methods": []string{"password"}, "password": map[string]any{"user": map[string]any{
-			"name": openstacksim.DefaultUser, "password": openstacksim.DefaultPassword, "domain": map[string]any{"name": "Default"},
-		}}},
-		"scope": map[string]any{"project": map[string]any{"name": project, "domain": map[string]any{"name": "Default"}}},
-	}})
+	status, header, body := c.send(http.MethodPost, "/identity/v3/auth/tokens", passwordRequest(project))
 	if status != http.StatusCreated {
 		c.t.Fatalf("token: status %d: %v", status, body)
 	}
 	c.token = header.Get("X-Subject-Token")
+}
+
+func passwordRequest(project string) map[string]any {
+	domain := map[string]any{"name": "Default"}
+	return map[string]any{"auth": map[string]any{
+		"identity": map[string]any{"methods": []string{"password"}, "password": map[string]any{"user": map[string]any{
+			"name": openstacksim.DefaultUser, "password": openstacksim.DefaultPassword, "domain": domain,
+		}}},
+		"scope": map[string]any{"project": map[string]any{"name": project, "domain": domain}},
+	}}
 }
 
 // try is one call; its error is that of the transport or of a cut body.
