@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -31,6 +32,9 @@ type PackOptions struct {
 	// CacheDir is a folder in which the digests of layers are remembered, so
 	// that publishing the same again costs next to nothing. Empty: no cache.
 	CacheDir string
+	// WindowsBases are images that Windows images are built on as well, one for
+	// each build of Windows; see [Base].
+	WindowsBases []Base
 	// Parallel is how many platforms are compressed at a time. Default: the
 	// number of processors, at most 3, so that the layers fit into memory.
 	Parallel int
@@ -54,7 +58,9 @@ type blob struct {
 
 // builtPlatform is the image of one platform.
 type builtPlatform struct {
-	in               input
+	in input
+	// base is the image that it is built on, nil for none.
+	base             *baseImage
 	layer            ocispec.Descriptor
 	config, manifest blob
 	executable       sbom.Executable
@@ -84,7 +90,7 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 	if err := opts.Metadata.validate(); err != nil {
 		return nil, err
 	}
-	b := &built{version: version, platforms: make([]builtPlatform, len(dist.inputs))}
+	b := &built{version: version}
 	executables := make([]sbom.Executable, len(dist.inputs))
 	for i, in := range dist.inputs {
 		exe, err := describe(in, opts.Licenses)
@@ -96,22 +102,22 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 	metadata, extra := opts.Metadata.complete(executables)
 	b.metadata = metadata
 
+	images := make([][]builtPlatform, len(dist.inputs))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(opts.parallel())
 	for i, in := range dist.inputs {
-		g.Go(func() error {
-			p, err := buildPlatform(gctx, layer{in: in, created: metadata.Created}, version, metadata, store, opts)
-			if err != nil {
+		g.Go(func() (err error) {
+			l := layer{in: in, created: metadata.Created}
+			if images[i], err = buildPlatform(gctx, l, executables[i], version, metadata, store, opts); err != nil {
 				return fmt.Errorf("packaging %s: %w", in.platform, err)
 			}
-			p.executable = executables[i]
-			b.platforms[i] = p
 			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
+	b.platforms = slices.Concat(images...)
 	if err := b.buildIndex(extra); err != nil {
 		return nil, err
 	}
@@ -121,26 +127,53 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 	return b, b.buildSBOMs(opts)
 }
 
-// buildPlatform makes layer, config and manifest of one platform.
-func buildPlatform(ctx context.Context, l layer, version Version, metadata Metadata, store layerStore, opts PackOptions) (builtPlatform, error) {
+// buildPlatform makes the layer of a platform and its images: one on each base,
+// then the one without. Runtimes take the first that fits.
+func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Version, metadata Metadata, store layerStore, opts PackOptions) ([]builtPlatform, error) {
+	bases, err := resolveBases(ctx, opts.WindowsBases, l.in.platform)
+	if err != nil {
+		return nil, err
+	}
 	record, err := storeLayer(ctx, l, store, opts)
 	if err != nil {
-		return builtPlatform{}, err
+		return nil, err
 	}
-	p := builtPlatform{in: l.in, layer: record.descriptor()}
+	var all []builtPlatform
+	for i := range bases {
+		p := builtPlatform{in: l.in, base: &bases[i], executable: exe}
+		p.in.platform = l.in.platform.WithOSVersion(bases[i].osVersion)
+		all = append(all, p)
+	}
+	all = append(all, builtPlatform{in: l.in, executable: exe})
+	for i := range all {
+		if err := all[i].image(record, version, metadata); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// image makes config and manifest around a layer.
+func (p *builtPlatform) image(record layerRecord, version Version, metadata Metadata) (err error) {
+	p.layer = record.descriptor()
 	p.layer.Annotations = map[string]string{artifact.AnnotationLayer: version.String()}
 	annotations := metadata.annotations(version)
-	p.config.desc, p.config.content, err = artifact.EncodeConfig(artifact.ConfigInput{
-		Platform: l.in.platform, Version: version.String(), DiffIDs: []digest.Digest{record.DiffID},
+	config := artifact.ConfigInput{
+		Platform: p.in.platform, Version: version.String(), DiffIDs: []digest.Digest{record.DiffID},
 		Created: metadata.Created, Labels: annotations,
-	})
-	if err != nil {
-		return builtPlatform{}, err
+	}
+	layers := []ocispec.Descriptor{p.layer}
+	if p.base != nil {
+		config.Base = &p.base.config
+		layers = append(slices.Clone(p.base.layers), p.layer)
+	}
+	if p.config.desc, p.config.content, err = artifact.EncodeConfig(config); err != nil {
+		return err
 	}
 	p.manifest.desc, p.manifest.content, err = artifact.EncodeManifest(artifact.ManifestInput{
-		Config: p.config.desc, Layers: []ocispec.Descriptor{p.layer}, Annotations: annotations,
+		Config: p.config.desc, Layers: layers, Annotations: annotations,
 	})
-	return p, err
+	return err
 }
 
 // storeLayer writes a layer unless the store has it already.
@@ -188,6 +221,10 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 			ocispec.AnnotationVersion:       b.version.String(),
 			ocispec.AnnotationBaseImageName: "scratch",
 		}
+		if p.base != nil {
+			entries[i].Annotations[ocispec.AnnotationBaseImageName] = p.base.name
+			entries[i].Annotations[ocispec.AnnotationBaseImageDigest] = p.base.digest.String()
+		}
 	}
 	var err error
 	b.index.desc, b.index.content, err = artifact.EncodeIndex(entries, annotations)
@@ -215,6 +252,7 @@ func describe(in input, licenses sbom.Licenses) (sbom.Executable, error) {
 func (b *built) buildSBOMs(opts PackOptions) error {
 	all := make([]sbom.Executable, len(b.platforms))
 	for i, p := range b.platforms {
+		p.executable.Platform = p.in.platform.String()
 		all[i] = p.executable
 		if err := b.addSBOMs(p.manifest.desc, opts, p.executable); err != nil {
 			return fmt.Errorf("bill of materials for %s: %w", p.in.platform, err)

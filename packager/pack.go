@@ -116,6 +116,9 @@ func swap(stage, dir string) error {
 
 // push stores everything but layers and tags.
 func (b *built) push(ctx context.Context, to Target, report func(Event)) error {
+	if err := b.pushBases(ctx, to, report); err != nil {
+		return err
+	}
 	for _, p := range b.platforms {
 		if err := pushBlob(ctx, to, p.config, report); err != nil {
 			return err

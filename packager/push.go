@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -22,6 +23,10 @@ type PushOptions struct {
 	Replace bool
 	// SkipAliases leaves "1.2", "1" and "latest" alone.
 	SkipAliases bool
+	// MountFrom are repositories of the same registry, without the host, that
+	// may have the blobs already, such as the one that a release candidate was
+	// published to.
+	MountFrom []string
 	// Parallel is how many blobs are uploaded at a time. Default: 4.
 	Parallel int
 	// Report is told of every step. It is called from several goroutines, one
@@ -94,7 +99,10 @@ func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions
 	if done.Replaced, err = checkVersionTag(ctx, to, version, index.desc.Digest, opts.Replace); err != nil {
 		return nil, err
 	}
-	if err := copyIndex(ctx, layout, to, index, opts.Parallel, report); err != nil {
+	if err := copyIndex(ctx, layout, withMounts(to, opts.MountFrom), index, opts.Parallel, report); err != nil {
+		return nil, err
+	}
+	if done.Warnings, err = namedLimits(ctx, to, index.desc); err != nil {
 		return nil, err
 	}
 	return done, done.publish(ctx, to, index.desc, opts, report)
@@ -109,11 +117,26 @@ func (p *Pushed) publish(ctx context.Context, to Repository, index ocispec.Descr
 		return nil
 	}
 	var err error
-	p.Aliases, p.Warnings, err = moveAliases(ctx, to, p.Version, index, report)
+	var warnings []Warning
+	p.Aliases, warnings, err = moveAliases(ctx, to, p.Version, index, report)
+	p.Warnings = append(p.Warnings, warnings...)
 	if err != nil {
 		return fmt.Errorf("version %s is published, its aliases are not all moved (run the same command again): %w", p.Version, err)
 	}
 	return nil
+}
+
+// namedLimits names what the registry lacks and how that was got round.
+func namedLimits(ctx context.Context, repo Tags, index ocispec.Descriptor) ([]Warning, error) {
+	tag := strings.Replace(index.Digest.String(), ":", "-", 1)
+	_, err := repo.Resolve(ctx, tag)
+	if errors.Is(err, ociregistry.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []Warning{{tag, "the registry has no referrers API: what hangs off the artifact is listed under tags such as this one; let no cleanup rule delete tags that begin with sha256-"}}, nil
 }
 
 // theVersion finds the one plugin in a layout.
@@ -200,7 +223,12 @@ func copyIndex(ctx context.Context, from Content, to Target, index blob, paralle
 		if err != nil {
 			return fmt.Errorf("manifest %s: %w", desc.Digest, err)
 		}
-		blobs = append(append(blobs, m.Config), m.Layers...)
+		blobs = append(blobs, m.Config)
+		for _, l := range m.Layers {
+			if len(l.URLs) == 0 { // else it stays where it is, as the layers of Windows do
+				blobs = append(blobs, l)
+			}
+		}
 	}
 	if err := copyBlobs(ctx, from, to, blobs, parallel, report); err != nil {
 		return err

@@ -72,12 +72,16 @@ func TestPushAttachesSBOMs(t *testing.T) {
 		"fallback tags": registrytest.New(t), "referrers API": registrytest.NewReferrers(t),
 	} {
 		repo := repository(t, reg.Host+"/demo")
-		if _, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{}); err != nil {
+		pushed, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{})
+		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		subjects := []string{packed.Digest.String()}
 		for _, p := range packed.Platforms {
 			subjects = append(subjects, p.Digest.String())
+		}
+		if named := len(pushed.Warnings) > 0; named != (name == "fallback tags") {
+			t.Errorf("%s: warnings %v", name, pushed.Warnings)
 		}
 		for _, subject := range subjects {
 			desc, err := repo.Resolve(t.Context(), subject)
@@ -159,4 +163,22 @@ func TestPublishedVersionDoesNotMove(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"1.0.0": d, "1.0": d, "1": d, "latest": d}, tags(t, repo)); diff != "" {
 		t.Errorf("tags after --replace (-want +got):\n%s", diff)
 	}
+}
+
+func TestPushMountsFromTheSameRegistry(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.New(t)
+	layout, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")))
+	if _, err := packager.Push(t.Context(), layout, repository(t, reg.Host+"/staging"), packager.PushOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	repo := repository(t, reg.Host+"/live")
+	pushed, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{MountFrom: []string{"not/there", "staging"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pushed.Uploaded.Blobs != 0 {
+		t.Errorf("uploaded %+v although everything could be mounted", pushed.Uploaded)
+	}
+	complete(t, repo, "mounted")
 }

@@ -47,6 +47,7 @@ type Repository interface {
 	Content
 	Tags
 	Target
+	Mounter
 }
 
 // Event is a step that was done, for those who show progress.

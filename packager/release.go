@@ -22,6 +22,8 @@ type ReleaseOptions struct {
 	Predicates []Predicate
 	// Replace and SkipAliases are those of [PushOptions].
 	Replace, SkipAliases bool
+	// MountFrom is that of [PushOptions].
+	MountFrom []string
 	// DryRun packages and looks at the registry, and changes nothing there.
 	DryRun bool
 }
@@ -63,6 +65,7 @@ func Release(ctx context.Context, dist *Dist, version Version, repo Repository, 
 		return nil, fmt.Errorf("%w: attestations need a key or an identity to sign them", ErrSigningOptions)
 	}
 	opts.Report = out.count(opts.Report)
+	repo = withMounts(repo, opts.MountFrom)
 
 	b, err := buildFor(ctx, dist, version, repo, opts)
 	if err != nil {
@@ -84,10 +87,12 @@ func Release(ctx context.Context, dist *Dist, version Version, repo Repository, 
 	if err := out.sign(ctx, repo, b, opts); err != nil {
 		return nil, err
 	}
-	warnings := out.Warnings
-	err = out.publish(ctx, repo, b.index.desc, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report)
-	out.Warnings = append(warnings, out.Warnings...)
+	limits, err := namedLimits(ctx, repo, b.index.desc)
 	if err != nil {
+		return nil, err
+	}
+	out.Warnings = append(out.Warnings, limits...)
+	if err := out.publish(ctx, repo, b.index.desc, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report); err != nil {
 		return nil, err
 	}
 	return out, nil

@@ -15,22 +15,22 @@ func newPackageCmd(app *cli.App) *cobra.Command {
 	var layout, version string
 	cmd := &cobra.Command{
 		Use:   "package DIR",
-		Short: "Package executables as an OCI layout, without network",
+		Short: "Package executables as an OCI layout",
 		Long: `Package the executables below DIR, one per platform, as an OCI image layout.
 
 DIR holds os/arch/plugin (plugin.exe for Windows), or is the dist folder of
 goreleaser; or name the executables with --platform. Each is checked: format
 and architecture, executable bit, static linking, and that it tells the version
 that it is packaged as. The same executables, version and time give the same
-bytes everywhere.`,
+bytes everywhere. There is no network access, but for --windows-base.`,
 		Example: `  fleeting-plugin package dist --version 1.2.3 --layout build/layout
   fleeting-plugin package --platform linux/amd64=bin/plugin --version 1.2.3`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	flags := addPackFlags(app, cmd.Flags())
+	mapPackagerErrors(app)
+	flags := addPackFlags(app, app.RegistryFlags(cmd.Flags()), cmd.Flags())
 	cmd.Flags().StringVarP(&layout, "layout", "l", "layout", "folder to write; a layout that is there is replaced")
 	cmd.Flags().StringVar(&version, "version", "", "version of the plugin, such as 1.2.3 (required)")
-	mapPackagerErrors(app)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if version == "" {
 			return cli.Usagef("--version is missing")

@@ -17,6 +17,8 @@ import (
 // packFlags are those of commands that package executables.
 type packFlags struct {
 	app          *cli.App
+	registry     *cli.RegistryFlags
+	windowsBases []string
 	metadata     packager.Metadata
 	created      string
 	platforms    []string
@@ -26,8 +28,8 @@ type packFlags struct {
 	noCache      bool
 }
 
-func addPackFlags(app *cli.App, flags *pflag.FlagSet) *packFlags {
-	p := &packFlags{app: app}
+func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSet) *packFlags {
+	p := &packFlags{app: app, registry: registry}
 	m := &p.metadata
 	for _, f := range []struct {
 		target      *string
@@ -49,6 +51,8 @@ func addPackFlags(app *cli.App, flags *pflag.FlagSet) *packFlags {
 		flags.StringVar(f.target, f.name, "", f.usage)
 	}
 	flags.StringArrayVar(&p.platforms, "platform", nil, "`os/arch=PATH` of an executable or a folder with it (repeatable; DIR is not read then)")
+	flags.StringArrayVar(&p.windowsBases, "windows-base", nil,
+		"`IMAGE` that Windows images are built on as well, so that they run as containers (repeatable, one per build of Windows)")
 	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version")
 	flags.BoolVar(&p.skipSBOM, "no-sbom", false, "make no bills of materials")
 	flags.BoolVar(&p.noCache, "no-cache", false, "compress again what is known to be published")
@@ -111,6 +115,9 @@ func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
 		Tool:     "fleeting-plugin", ToolVersion: cli.NewVersion("fleeting-plugin", version, revision).Version,
 		SkipSBOM: p.skipSBOM, Report: p.report,
 	}
+	if opts.WindowsBases, err = p.bases(); err != nil {
+		return packager.PackOptions{}, err
+	}
 	if dir := p.moduleCache(); dir != "" {
 		opts.Licenses = sbom.NewModuleCache(dir)
 	}
@@ -118,6 +125,19 @@ func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
 		opts.CacheDir = filepath.Join(cache, "fleeting-plugin", "layers")
 	}
 	return opts, nil
+}
+
+// bases opens the repositories of the base images.
+func (p *packFlags) bases() ([]packager.Base, error) {
+	var all []packager.Base
+	for _, reference := range p.windowsBases {
+		repo, _, err := openTarget(p.registry, reference)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, packager.Base{Reference: reference, From: repo})
+	}
+	return all, nil
 }
 
 // moduleCache is where Go keeps modules: GOMODCACHE, else below GOPATH.

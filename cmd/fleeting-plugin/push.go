@@ -29,6 +29,7 @@ forward, and never to a prerelease. Running it again is safe.`,
 	registry := app.RegistryFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "move the version tag although it is published with other content")
 	cmd.Flags().BoolVar(&opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
+	cmd.Flags().StringArrayVar(&opts.MountFrom, "mount-from", nil, "`REPOSITORY` of the same registry, without the host, that may have the blobs (repeatable)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		repo, tag, err := openTarget(registry, args[1])
 		if err != nil {

@@ -46,11 +46,12 @@ publish the plain executables as well.`,
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
-	pack := addPackFlags(app, cmd.Flags())
+	pack := addPackFlags(app, registry, cmd.Flags())
 	sign := addSignFlags(app, cmd.Flags())
 	cmd.Flags().BoolVar(&f.opts.DryRun, "dry-run", false, "show what would be published, and change nothing")
 	cmd.Flags().BoolVar(&f.opts.Replace, "replace", false, "move the version tag although it is published with other content")
 	cmd.Flags().BoolVar(&f.opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
+	cmd.Flags().StringArrayVar(&f.opts.MountFrom, "mount-from", nil, "`REPOSITORY` of the same registry, without the host, that may have the blobs (repeatable)")
 	cmd.Flags().BoolVar(&f.unsigned, "insecure-unsigned", false, "publish without a signature; installers refuse it by default")
 	cmd.Flags().BoolVar(&f.noProvenance, "no-provenance", false, "attest no SLSA provenance")
 	cmd.Flags().BoolVar(&f.noChecksums, "no-checksums", false, "write no SHA256SUMS into DIR")
