@@ -80,7 +80,8 @@ func TestPushAttachesSBOMs(t *testing.T) {
 		for _, p := range packed.Platforms {
 			subjects = append(subjects, p.Digest.String())
 		}
-		if named := len(pushed.Warnings) > 0; named != (name == "fallback tags") {
+		// The other registry has the API and announces it to nobody.
+		if name == "fallback tags" && len(pushed.Warnings) != 1 {
 			t.Errorf("%s: warnings %v", name, pushed.Warnings)
 		}
 		for _, subject := range subjects {
