@@ -65,12 +65,12 @@ func testContainerd(t *testing.T, l *lab) {
 				dir := pluginVolume(t)
 				mount := "type=bind,src=" + dir + ",dst=/plugins,options=rbind:"
 				// ctr takes the whole command line and no entry point.
-				out := c.container(t, arch, plugin.reference(), []string{"--mount", mount + "rw"}, "/plugin/plugin", "bootstrap", plugin.stored)
+				out := c.container(t, arch, plugin.reference(), []string{"--mount", mount + "rw"}, "/plugin/plugin", "bootstrap", plugin.image)
 				if want := "/plugins/" + plugin.folder(); strings.TrimSpace(out) != want {
 					t.Errorf("bootstrap said %q, want %q", strings.TrimSpace(out), want)
 				}
 				served(t, c.container(t, arch, l.guest, []string{"--mount", mount + "ro", "--mount", "type=tmpfs,src=tmpfs,dst=/tmp,options=mode=1777",
-					"--env", "FLEETING_PLUGIN_PATH=/plugins", "--env", "E2E_PLUGIN=" + plugin.stored + ":" + plugin.version, "--env", "E2E_READ_ONLY=1"},
+					"--env", "FLEETING_PLUGIN_PATH=/plugins", "--env", "E2E_PLUGIN=" + plugin.reference(), "--env", "E2E_READ_ONLY=1"},
 					"/guest", "-test.v"), plugin, arch)
 			})
 		}

@@ -34,11 +34,14 @@ const (
 	openstackPackage = "github.com/radome-io/fleeting-plugin-openstack/cmd/fleeting-plugin-openstack"
 	dummyPackage     = "gitlab.com/gitlab-org/fleeting/fleeting/plugin/fleeting-plugin-dummy/cmd/fleeting-plugin-dummy"
 
-	// openstackVersion is what our plugin is built and published as.
-	openstackVersion = "1.2.3"
-	// storedHost stands for the registry in names of plugins: the runner looks
-	// up none under a registry with a port.
-	storedHost = "registry.example.com"
+	// openstackVersion is what our plugin is built and published as: the
+	// version that the documentation's manifests name.
+	openstackVersion = "0.2.0"
+	// address of the registry. The runner looks up no plugin under a registry
+	// with a port, so the port is that of HTTP, on an address of our own.
+	address = "127.0.0.93:80"
+	// owner is the path of our repositories, as in the documentation.
+	owner = "radome-io"
 )
 
 // lab is a registry with what the tests need in it, and a folder for the rest.
@@ -57,8 +60,7 @@ type lab struct {
 // published is a plugin in the registry.
 type published struct {
 	title   string
-	image   string // "host:port/path", without a tag
-	stored  string // the same without a port: what bootstrap and config.toml are told
+	image   string // "host/path", without a tag; bootstrap and config.toml are told the same
 	version string
 	digest  digest.Digest
 }
@@ -67,22 +69,22 @@ type published struct {
 func (p published) reference() string { return p.image + ":" + p.version }
 
 // folder is where the plugin lands below the plugin folder.
-func (p published) folder() string { return filepath.Join(p.stored, p.version) }
+func (p published) folder() string { return filepath.Join(p.image, p.version) }
 
 // newLab builds and publishes everything.
 func newLab(t *testing.T) *lab {
 	t.Helper()
-	l := &lab{dir: labDir(t), registry: registrytest.New(t)}
+	l := &lab{dir: labDir(t), registry: registrytest.New(t, registrytest.Listen(address))}
 	client, err := ociregistry.NewClient()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.client = client
 	l.report.check(t, "go", "build and publish our plugin", func(t *testing.T) {
-		l.openstack = l.publish(t, "openstack", openstackPackage, "-X main.version="+openstackVersion)
+		l.openstack = l.publish(t, "fleeting-plugin-openstack", openstackPackage, "-X main.version="+openstackVersion)
 	})
 	l.report.check(t, "go", "build and publish fleeting's dummy plugin", func(t *testing.T) {
-		l.dummy = l.publish(t, "dummy", dummyPackage, "")
+		l.dummy = l.publish(t, "fleeting-plugin-dummy", dummyPackage, "")
 	})
 	l.report.check(t, "go", "build the runner's stand-in", l.publishGuest)
 	if t.Failed() {
@@ -120,7 +122,7 @@ func (l *lab) publish(t *testing.T, title, pkg, ldflags string) published {
 	for _, arch := range architectures() {
 		compile(t, arch, ldflags, filepath.Join(dist, "linux", arch, "plugin"), pkg)
 	}
-	p := published{title: title, image: l.registry.Host + "/plugins/" + title, stored: storedHost + "/plugins/" + title}
+	p := published{title: title, image: l.registry.Host + "/" + owner + "/" + title}
 	p.version = reported(t, filepath.Join(dist, "linux", architectures()[0], "plugin"))
 	version, err := packager.ParseVersion(p.version)
 	if err != nil {

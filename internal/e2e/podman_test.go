@@ -73,7 +73,7 @@ func confined(user string) []string {
 func (p *podman) bootstrap(t *testing.T, plugin published, image, arch, dir string, who identity) {
 	t.Helper()
 	args := append([]string{"run", "--rm", "--network", "none", "--platform", "linux/" + arch, "--pull", "always", "-v", dir + ":/plugins"}, who.args...)
-	out := p.run(t, append(args, image, "bootstrap", plugin.stored)...)
+	out := p.run(t, append(args, image, "bootstrap", plugin.image)...)
 	if want := "/plugins/" + plugin.folder(); strings.TrimSpace(out) != want {
 		t.Errorf("bootstrap said %q, want %q", strings.TrimSpace(out), want)
 	}
@@ -84,7 +84,7 @@ func (p *podman) bootstrap(t *testing.T, plugin published, image, arch, dir stri
 func (p *podman) serve(t *testing.T, plugin published, arch string, who []string, more ...string) {
 	t.Helper()
 	args := append([]string{"run", "--rm", "--network", "none", "--platform", "linux/" + arch, "--tmpfs", "/tmp:mode=1777",
-		"-e", "FLEETING_PLUGIN_PATH=/plugins", "-e", "E2E_PLUGIN=" + plugin.stored + ":" + plugin.version, "-e", "E2E_READ_ONLY=1"}, who...)
+		"-e", "FLEETING_PLUGIN_PATH=/plugins", "-e", "E2E_PLUGIN=" + plugin.reference(), "-e", "E2E_READ_ONLY=1"}, who...)
 	args = append(append(args, more...), p.l.guest)
 	served(t, p.run(t, args...), plugin, arch)
 }
@@ -99,7 +99,7 @@ func testPodman(t *testing.T, l *lab) {
 					dir := pluginVolume(t)
 					p.bootstrap(t, plugin, plugin.reference(), arch, dir, who)
 					runner := confined("100:65533")
-					if plugin.title == "dummy" { // the library's folders are for one user
+					if plugin == l.dummy { // the library's folders are for one user
 						runner = who.args
 					}
 					p.serve(t, plugin, arch, runner, "-v", dir+":/plugins:ro")
@@ -135,8 +135,8 @@ func (p *podman) repair(t *testing.T, plugin published) {
 func (p *podman) refuse(t *testing.T, plugin published) {
 	t.Helper()
 	_, out, err := try(t, p.env, "podman", p.args("run", "--rm", "--network", "none", "-v", pluginVolume(t)+":/plugins",
-		plugin.reference(), "bootstrap", plugin.image)...)
-	if err == nil || !strings.Contains(out, "for instance 127.0.0.1/plugins/openstack") {
+		plugin.reference(), "bootstrap", "registry.example.com:5050/"+owner+"/plugin")...)
+	if err == nil || !strings.Contains(out, "for instance registry.example.com/"+owner+"/plugin") {
 		t.Errorf("got %v, %s", err, out)
 	}
 }

@@ -1,6 +1,3 @@
-// The Kubernetes API's own validation, as a library, for the manifests in docs.
-// A module of its own keeps Kubernetes out of the product's go.mod. The staging
-// modules are not in the module of k8s.io/kubernetes, hence the replacements.
 module github.com/radome-io/fleeting-plugin-openstack/internal/e2e/kube
 
 go 1.26.0

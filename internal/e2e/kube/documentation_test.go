@@ -1,0 +1,235 @@
+package kube_test
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+)
+
+// docs is the documentation, from here.
+const docs = "../../../docs"
+
+// least is how many objects there are at least: a search that finds nothing
+// must not pass.
+const least = 5
+
+// TestDocumentationIsValid applies every YAML file of the documentation and
+// every YAML block in its pages.
+func TestDocumentationIsValid(t *testing.T) {
+	t.Parallel()
+	objects := 0
+	for name, content := range yamlOf(t) {
+		for _, document := range split(t, content) {
+			if strings.Contains(name, "values") {
+				document = render(t, document)
+			}
+			if !bytes.Contains(document, []byte("apiVersion:")) {
+				continue // of another program
+			}
+			objects++
+			for _, problem := range apply(document) {
+				t.Errorf("%s: %s", name, problem)
+			}
+		}
+	}
+	if objects < least {
+		t.Errorf("found %d objects, want at least %d", objects, least)
+	}
+	t.Logf("%d objects", objects)
+}
+
+// TestImagesArePinned wants a digest in every reference to our images.
+func TestImagesArePinned(t *testing.T) {
+	t.Parallel()
+	for name, content := range yamlOf(t) {
+		for line := range strings.Lines(string(content)) {
+			key, value, found := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "- "), ": ")
+			ours := strings.HasPrefix(value, "ghcr.io/radome-io/")
+			if found && ours && (key == "image" || key == "reference") && !strings.Contains(value, "@sha256:") {
+				t.Errorf("%s: %s has no digest", name, value)
+			}
+		}
+	}
+}
+
+// TestMistakesAreFound breaks the manifests and wants it noticed, each time in
+// the words of the API server.
+func TestMistakesAreFound(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ name, file, old, replacement, want string }{
+		{"misspelt field", "init-container.yaml", "volumeMounts:", "volumeMount:", `unknown field "spec.template.spec.`},
+		{"unknown volume", "init-container.yaml", "{name: fleeting-plugins, mountPath", "{name: plugins, mountPath", `.name: Not found: "plugins"`},
+		{"relative mount", "init-container.yaml", "mountPath: /plugins", "mountPath: \"\"", ".mountPath: Required value"},
+		{"duplicate key", "init-container.yaml", "runAsNonRoot: true", "runAsNonRoot: true\n        runAsNonRoot: true", `already set in map`},
+		{"quantity", "init-container.yaml", "sizeLimit: 256Mi", "sizeLimit: 256MB", "quantities must match"},
+		{"selector", "init-container.yaml", "matchLabels: {app: gitlab-runner}", "matchLabels: {app: runner}", "`selector` does not match template `labels`"},
+		{"strategy", "init-container.yaml", "type: Recreate", "type: Replace", `spec.strategy: Unsupported value:`},
+		{"root", "init-container.yaml", "runAsNonRoot: true", "runAsNonRoot: false", "runAsNonRoot"},
+		{"privilege", "init-container.yaml", "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "allowPrivilegeEscalation"},
+		{"capabilities", "init-container.yaml", "drop: [ALL]", "drop: [NET_RAW]", "unrestricted capabilities"},
+		{"no seccomp profile", "verifying-init-container.yaml", "seccompProfile: {type: RuntimeDefault}", "", "seccompProfile"},
+		{"host path", "verifying-init-container.yaml", "emptyDir: {sizeLimit: 256Mi}", "hostPath: {path: /plugins}", "restricted volume types"},
+		{"pull policy", "image-volume.yaml", "pullPolicy: IfNotPresent", "pullPolicy: Sometimes", `pullPolicy: Unsupported value: "Sometimes"`},
+		{"sub path", "image-volume.yaml", "subPath: plugin", "subPath: ../plugin", "must not contain '..'"},
+		{"misspelt reference", "image-volume.yaml", "reference:", "ref:", `unknown field "spec.template.spec.volumes[0].image.ref"`},
+		{"another field of the chart", "values.yaml", "volumeMounts:", "volumesMount:", "unknown field"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			good, err := os.ReadFile(filepath.Join(docs, "kubernetes", test.file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			broken := strings.ReplaceAll(string(good), test.old, test.replacement)
+			if broken == string(good) {
+				t.Fatalf("%s has no %q", test.file, test.old)
+			}
+			var found []string
+			for _, document := range split(t, []byte(broken)) {
+				if test.file == "values.yaml" {
+					rendered, err := tryRender(document)
+					if err != nil {
+						found = append(found, err.Error())
+						continue
+					}
+					document = rendered
+				}
+				found = append(found, apply(document)...)
+			}
+			if all := strings.Join(found, "\n"); !strings.Contains(all, test.want) {
+				t.Errorf("found %q, want %q", all, test.want)
+			}
+		})
+	}
+}
+
+// TestObjectsAreRefused has mistakes that the documentation leaves no room for.
+func TestObjectsAreRefused(t *testing.T) {
+	t.Parallel()
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n" +
+		"  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}\n"
+	const container = "{name: a, image: x, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}"
+	for name, test := range map[string]struct{ manifest, want string }{
+		"no container":                     {pod + "  containers: []\n", "spec.containers: Required value"},
+		"image volume without a reference": {pod + "  containers: [" + container + "]\n  volumes: [{name: v, image: {pullPolicy: Always}}]\n", "spec.volumes[0].image.reference: Required value"},
+		"another kind":                     {"apiVersion: v1\nkind: Service\nmetadata: {name: s}\n", "nothing here validates *v1.Service"},
+		"no kind":                          {"apiVersion: v1\nmetadata: {name: s}\n", "'Kind' is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if all := strings.Join(apply([]byte(test.manifest)), "\n"); !strings.Contains(all, test.want) {
+				t.Errorf("found %q, want %q", all, test.want)
+			}
+		})
+	}
+	if found := apply([]byte(pod + "  containers: [" + container + "]\n")); found != nil {
+		t.Errorf("the Pod without a mistake: %v", found)
+	}
+}
+
+// yamlOf returns the YAML files below docs and the YAML blocks in its pages, by
+// name.
+func yamlOf(t *testing.T) map[string][]byte {
+	t.Helper()
+	found := map[string][]byte{}
+	err := filepath.WalkDir(docs, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		switch filepath.Ext(path) {
+		case ".yaml", ".yml":
+			found[path], err = os.ReadFile(path)
+		case ".md":
+			var page []byte
+			page, err = os.ReadFile(path)
+			for i, block := range strings.Split(string(page), "\n```yaml\n") {
+				if text, _, closed := strings.Cut(block, "\n```"); i > 0 && closed {
+					found[path+"#"+string(rune('0'+i))] = []byte(text)
+				}
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func split(t *testing.T, content []byte) [][]byte {
+	t.Helper()
+	var documents [][]byte
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return documents
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, document)
+	}
+}
+
+// chart is what the runner's chart copies from its values into its Deployment.
+// The field names are the chart's.
+type chart struct {
+	Image                  map[string]string            `json:"image"`
+	InitContainers         []corev1.Container           `json:"initContainers"`
+	Volumes                []corev1.Volume              `json:"volumes"`
+	VolumeMounts           []corev1.VolumeMount         `json:"volumeMounts"`
+	ExtraEnv               map[string]string            `json:"extraEnv"`
+	Strategy               appsv1.DeploymentStrategy    `json:"strategy"`
+	PodSecurityContext     *corev1.PodSecurityContext   `json:"podSecurityContext"`
+	SecurityContext        *corev1.SecurityContext      `json:"securityContext"`
+	Resources              *corev1.ResourceRequirements `json:"resources"`
+	Replicas               *int32                       `json:"replicas"`
+	GitLabURL              string                       `json:"gitlabUrl"`
+	TerminationGracePeriod *int64                       `json:"terminationGracePeriodSeconds"`
+	Runners                map[string]any               `json:"runners"`
+}
+
+func render(t *testing.T, values []byte) []byte {
+	t.Helper()
+	rendered, err := tryRender(values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rendered
+}
+
+// tryRender puts values where the chart puts them.
+func tryRender(values []byte) ([]byte, error) {
+	var in chart
+	if err := yaml.UnmarshalStrict(values, &in); err != nil {
+		return nil, err
+	}
+	runner := corev1.Container{Name: "gitlab-runner", Image: "registry.gitlab.com/gitlab-org/gitlab-runner:alpine-v19.3.0", VolumeMounts: in.VolumeMounts, SecurityContext: in.SecurityContext}
+	for name, value := range in.ExtraEnv {
+		runner.Env = append(runner.Env, corev1.EnvVar{Name: name, Value: value})
+	}
+	labels := map[string]string{"app": "gitlab-runner"}
+	return yaml.Marshal(&appsv1.Deployment{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
+		ObjectMeta: metav1.ObjectMeta{Name: "gitlab-runner"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels}, Strategy: in.Strategy,
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+				SecurityContext: in.PodSecurityContext, InitContainers: in.InitContainers, Containers: []corev1.Container{runner}, Volumes: in.Volumes,
+			}},
+		},
+	})
+}
