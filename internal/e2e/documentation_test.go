@@ -25,8 +25,8 @@ func kubernetesVersion(t *testing.T) string {
 
 // testDocumentation runs the tests of the module that knows Kubernetes: its API
 // server's code takes the YAML of the documentation, and refuses broken YAML.
-func testDocumentation(t *testing.T, l *lab) {
-	l.report.check(t, "k8s.io/kubernetes "+kubernetesVersion(t), "strict decoding, validation and restricted Pod Security of all YAML in docs", func(t *testing.T) {
+func testDocumentation(t *testing.T, r *report) {
+	r.check(t, "k8s.io/kubernetes "+kubernetesVersion(t), "strict decoding, validation and restricted Pod Security of all YAML in docs", func(t *testing.T) {
 		out := run(t, []string{"GOFLAGS=-mod=readonly"}, "go", "test", "-C", "kube", "-count=1", "-v", "./...")
 		for _, test := range []string{"TestDocumentationIsValid", "TestImagesArePinned", "TestMistakesAreFound"} {
 			if !strings.Contains(out, "--- PASS: "+test) {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -34,7 +35,8 @@ func try(t *testing.T, env []string, name string, args ...string) (stdout, all s
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env = append(os.Environ(), env...)
 	var out, both bytes.Buffer
-	cmd.Stdout, cmd.Stderr = tee{&out, &both}, &both
+	var mu sync.Mutex
+	cmd.Stdout, cmd.Stderr = &shared{&mu, []*bytes.Buffer{&out, &both}}, &shared{&mu, []*bytes.Buffer{&both}}
 	err = cmd.Run()
 	return out.String(), both.String(), err
 }
@@ -49,12 +51,19 @@ func quiet(env []string, name string, args ...string) (string, error) {
 	return string(out), err
 }
 
-// tee writes to two buffers, from the one goroutine that copies.
-type tee [2]*bytes.Buffer
+// shared writes to buffers that other goroutines write to as well.
+type shared struct {
+	mu *sync.Mutex
+	to []*bytes.Buffer
+}
 
-func (w tee) Write(p []byte) (int, error) {
-	w[0].Write(p)
-	return w[1].Write(p)
+func (w *shared) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, buffer := range w.to {
+		buffer.Write(p)
+	}
+	return len(p), nil
 }
 
 // install brings the Debian packages that are missing.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/toolimage"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -32,6 +34,7 @@ func architectures() []string { return []string{"amd64", "arm64"} }
 
 const (
 	openstackPackage = "github.com/radome-io/fleeting-plugin-openstack/cmd/fleeting-plugin-openstack"
+	toolPackage      = "github.com/radome-io/fleeting-plugin-openstack/cmd/fleeting-plugin"
 	dummyPackage     = "gitlab.com/gitlab-org/fleeting/fleeting/plugin/fleeting-plugin-dummy/cmd/fleeting-plugin-dummy"
 
 	// openstackVersion is what our plugin is built and published as: the
@@ -49,9 +52,14 @@ type lab struct {
 	dir      string
 	registry *registrytest.Registry
 	client   *ociregistry.Client
-	report   report
+	report   *report
+	// signer signs what is published; publicKey verifies it.
+	signer    *packager.Signer
+	publicKey []byte
 
 	openstack, dummy published
+	// tool is our installer, as an image.
+	tool published
 	// guest is the image that stands in for the runner, and guestFile its
 	// executable for this machine.
 	guest, guestFile string
@@ -72,20 +80,22 @@ func (p published) reference() string { return p.image + ":" + p.version }
 func (p published) folder() string { return filepath.Join(p.image, p.version) }
 
 // newLab builds and publishes everything.
-func newLab(t *testing.T) *lab {
+func newLab(t *testing.T, r *report) *lab {
 	t.Helper()
-	l := &lab{dir: labDir(t), registry: registrytest.New(t, registrytest.Listen(address))}
+	l := &lab{report: r, dir: labDir(t), registry: registrytest.New(t, registrytest.Listen(address))}
 	client, err := ociregistry.NewClient()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.client = client
+	l.signer, l.publicKey = newSigner(t)
 	l.report.check(t, "go", "build and publish our plugin", func(t *testing.T) {
 		l.openstack = l.publish(t, "fleeting-plugin-openstack", openstackPackage, "-X main.version="+openstackVersion)
 	})
 	l.report.check(t, "go", "build and publish fleeting's dummy plugin", func(t *testing.T) {
 		l.dummy = l.publish(t, "fleeting-plugin-dummy", dummyPackage, "")
 	})
+	l.report.check(t, "go", "build and publish the image of fleeting-plugin", l.publishTool)
 	l.report.check(t, "go", "build the runner's stand-in", l.publishGuest)
 	if t.Failed() {
 		t.FailNow()
@@ -137,13 +147,33 @@ func (l *lab) publish(t *testing.T, title, pkg, ldflags string) published {
 		t.Fatal(err)
 	}
 	released, err := packager.Release(t.Context(), scanned, version, repository, packager.ReleaseOptions{
-		PackOptions: packager.PackOptions{Metadata: packager.Metadata{Title: title}},
+		PackOptions: packager.PackOptions{Metadata: packager.Metadata{Title: title}}, Signer: l.signer,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.digest = released.Digest
 	return p
+}
+
+// publishTool makes the image of fleeting-plugin with its own builder and copies
+// it to the registry.
+func (l *lab) publishTool(t *testing.T) {
+	l.tool = published{title: "fleeting-plugin", image: l.registry.Host + "/" + owner + "/fleeting-plugin", version: openstackVersion}
+	opts := toolimage.Options{Version: openstackVersion, Created: time.Unix(0, 0), Executables: map[string]string{}}
+	for _, arch := range architectures() {
+		file := filepath.Join(l.dir, "tool", arch)
+		compile(t, arch, "-X main.version="+openstackVersion, file, toolPackage)
+		opts.Executables["linux/"+arch] = file
+	}
+	layout := filepath.Join(l.dir, "tool", "layout")
+	index, err := toolimage.Build(t.Context(), layout, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.tool.digest = index.Digest
+	run(t, nil, "skopeo", "copy", "--quiet", "--all", "--preserve-digests", "--dest-tls-verify=false",
+		"oci:"+layout+":"+openstackVersion, "docker://"+l.tool.reference())
 }
 
 // reported is the version that an executable says it is.
@@ -171,7 +201,7 @@ func (l *lab) publishGuest(t *testing.T) {
 		})
 	}
 	l.guest, l.guestFile = l.registry.Host+"/guest:1", filepath.Join(l.dir, "guest-"+architectures()[0])
-	reference, err := name.ParseReference(l.guest)
+	reference, err := name.ParseReference(l.guest, name.Insecure)
 	if err != nil {
 		t.Fatal(err)
 	}

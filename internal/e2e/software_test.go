@@ -10,9 +10,12 @@ import "testing"
 func TestSoftware(t *testing.T) {
 	install(t)
 	emulate(t)
-	l := newLab(t)
-	t.Cleanup(func() { l.report.print(t) })
+	r := &report{}
+	t.Cleanup(func() { r.print(t) })
+	t.Run("documentation", func(t *testing.T) { testDocumentation(t, r) })
+	l := newLab(t, r)
 	t.Run("podman", func(t *testing.T) { testPodman(t, l) })
+	t.Run("pods", func(t *testing.T) { testPods(t, l) })
 	t.Run("containerd", func(t *testing.T) { testContainerd(t, l) })
 	t.Run("umoci", func(t *testing.T) { testUmoci(t, l) })
 	t.Run("skopeo", func(t *testing.T) { testSkopeo(t, l) })
