@@ -51,7 +51,8 @@ func TestAliases(t *testing.T) {
 	}{
 		{"forward", []string{"1.0.0", "1.0.1"}, map[string]string{"1.0": "1.0.1", "1": "1.0.1", "latest": "1.0.1"}},
 		{
-			"an old line is repaired", []string{"1.0.0", "1.1.0", "2.0.0", "1.0.1"},
+			"an old line is repaired",
+			[]string{"1.0.0", "1.1.0", "2.0.0", "1.0.1"},
 			map[string]string{"1.0": "1.0.1", "1.1": "1.1.0", "1": "1.1.0", "2.0": "2.0.0", "2": "2.0.0", "latest": "2.0.0"},
 		},
 		{"prereleases never", []string{"1.0.0", "2.0.0-rc.1"}, map[string]string{"1.0": "1.0.0", "1": "1.0.0", "latest": "1.0.0"}},

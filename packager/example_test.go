@@ -24,7 +24,7 @@ func buildExample(version string) (dist string, remove func()) {
 		log.Fatal(err)
 	}
 	dist = filepath.Join(dir, "dist")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X main.version="+version,
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X main.version="+version,
 		"-o", filepath.Join(dist, "linux", "amd64", "plugin"), "./testdata/plugin")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -115,8 +115,7 @@ func ExampleInputError() {
 		log.Fatal(err)
 	}
 	_, err = packager.Scan(context.Background(), dir, packager.ScanOptions{})
-	var input *packager.InputError
-	if errors.As(err, &input) {
+	if input, ok := errors.AsType[*packager.InputError](err); ok {
 		fmt.Println(input.Problem)
 		fmt.Println(input.Remedy)
 	}

@@ -37,10 +37,10 @@ func TestReproducible(t *testing.T) {
 			if p == "windows/amd64" {
 				name = "plugin.exe"
 			}
-			mode, companion := os.FileMode(0o755), os.FileMode(0o644)
+			companion := os.FileMode(0o644)
 			if dir == two {
-				mode, companion = 0o700, 0o600
-				copyFile(t, executable(t, p, "1.0.0"), filepath.Join(dir, p, name), mode)
+				companion = 0o600
+				copyFile(t, executable(t, p, "1.0.0"), filepath.Join(dir, p, name), 0o700)
 			}
 			for _, extra := range []string{"zz.txt", "LICENSE", "ä"} {
 				writeFile(t, filepath.Join(dir, p, extra), []byte(extra), companion)

@@ -18,15 +18,16 @@ import (
 
 // problems returns every fault of an error.
 func problems(err error) []*packager.InputError {
+	if e, ok := err.(*packager.InputError); ok { //nolint:errorlint // each of the tree is looked at
+		return []*packager.InputError{e}
+	}
 	var all []*packager.InputError
-	if e, ok := errors.AsType[*packager.InputError](err); ok {
-		if joined, ok := err.(interface{ Unwrap() []error }); ok && error(e) != err {
-			for _, child := range joined.Unwrap() {
-				all = append(all, problems(child)...)
-			}
-			return all
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the tree is walked here
+		for _, child := range joined.Unwrap() {
+			all = append(all, problems(child)...)
 		}
-		all = append(all, e)
+	} else if inner := errors.Unwrap(err); inner != nil {
+		all = problems(inner)
 	}
 	return all
 }
@@ -142,7 +143,7 @@ func TestBadInput(t *testing.T) {
 			t.Helper()
 			amd64(t, dir)
 			// A socket's address is short; it is made elsewhere and moved.
-			short, err := os.MkdirTemp("/tmp", "s")
+			short, err := os.MkdirTemp("/tmp", "s") //nolint:usetesting // its folder would be too long for a socket
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -301,7 +302,10 @@ func TestExplicitPlatforms(t *testing.T) {
 		t.Errorf("platforms (-want +got):\n%s", diff)
 	}
 	for _, platforms := range []map[string]string{
-		{"linux": exe}, {"linux/arm": exe}, {"linux/amd64": exe + "x"}, {"linux/arm64": exe},
+		{"linux": exe},
+		{"linux/arm": exe},
+		{"linux/amd64": exe + "x"},
+		{"linux/arm64": exe},
 		{"linux/amd64": exe, "linux/x86_64": exe},
 	} {
 		if _, err := packager.Scan(t.Context(), ".", packager.ScanOptions{Platforms: platforms}); !errors.Is(err, packager.ErrInput) {
