@@ -118,29 +118,34 @@ func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) 
 	if rule.unsafe {
 		return admission.Unsafe(r.Version, r.chain)
 	}
-	search := &collection{installer: i, resolution: r, rule: rule}
+	hearing, err := rule.requirements.Hear(r.Version, r.chain)
+	if err != nil {
+		return admission.Admission{}, err
+	}
+	search := &collection{hearing: hearing, resolution: r, now: i.now()}
 	return search.run(ctx)
 }
 
 // collection is the search for enough evidence.
 type collection struct {
-	installer  *Installer
+	hearing    *admission.Hearing
 	resolution Resolution
-	rule       compiledRule
-	evidence   []admission.Evidence
+	now        time.Time
 	admitted   admission.Admission
 }
 
 func (c *collection) run(ctx context.Context) (admission.Admission, error) {
-	refusal := c.try(ctx)
+	refusal := c.try()
 	var failures []error
 	for _, subject := range c.resolution.chain.Subjects() {
 		if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(failures, evidence.Hopeless) {
 			break
 		}
 		err := evidence.Discover(ctx, c.resolution.source, subject, func(found []trust.Evidence) bool {
-			c.evidence = append(c.evidence, admission.Evidence{Subject: subject.Digest, Found: found})
-			refusal = c.try(ctx)
+			if c.hearing.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) != nil {
+				return false // the context ended, which is told below
+			}
+			refusal = c.try()
 			return refusal != nil
 		})
 		if err != nil {
@@ -166,8 +171,8 @@ func couldNotCheck(refusal error, failures []error) error {
 	return errors.Join(append(failures, fmt.Errorf("with what could be fetched: %s", refusal.Error()))...)
 }
 
-func (c *collection) try(ctx context.Context) error {
-	admitted, err := c.rule.requirements.Admit(ctx, c.resolution.Version, c.resolution.chain, c.evidence, c.installer.now())
+func (c *collection) try() error {
+	admitted, err := c.hearing.Decide(c.now)
 	c.admitted = admitted
 	return err
 }

@@ -162,6 +162,16 @@ func (l *LabSamples) Evidence(tb testing.TB, about digest.Digest) []Layer {
 	return layers
 }
 
+// Content returns a manifest, an index or a blob of the fixture.
+func (l *LabSamples) Content(tb testing.TB, d digest.Digest) []byte {
+	tb.Helper()
+	content := l.blob(d)
+	if len(content) == 0 {
+		tb.Fatalf("%s is not in the fixture", d)
+	}
+	return content
+}
+
 func (l *LabSamples) blob(d digest.Digest) []byte {
 	return slices.Clone(l.files["layout/blobs/"+d.Algorithm().String()+"/"+d.Encoded()])
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -22,45 +23,72 @@ type Admission struct {
 	valid    bool
 }
 
-// Evidence is what was found for one subject of a chain.
+// Evidence is what was found about one digest.
 type Evidence struct {
 	Subject digest.Digest
 	Found   []trust.Evidence
 }
 
-// Admit judges the chain by the evidence. Evidence about digests that are not
-// subjects of the chain is passed over. Refusals match [ErrRefused], and
-// [ErrUnsigned] if there was no evidence; they join the reasons of each piece
-// of evidence that did not count.
-func (r Requirements) Admit(ctx context.Context, v version.Version, chain Chain, evidence []Evidence, now time.Time) (Admission, error) {
+// Hearing collects evidence about one chain and judges each piece once: anybody
+// who may push to a repository can attach hundreds. It is not for concurrent use.
+type Hearing struct {
+	requirements Requirements
+	version      version.Version
+	chain        Chain
+	verdicts     verdicts
+}
+
+// Hear begins a hearing. It refuses at once what no evidence could save; such
+// refusals match [ErrRefused].
+func (r Requirements) Hear(v version.Version, chain Chain) (*Hearing, error) {
 	if err := r.Check(); err != nil {
-		return Admission{}, fmt.Errorf("%w: the policy is unusable: %w", ErrRefused, err)
+		return nil, fmt.Errorf("%w: the policy is unusable: %w", ErrRefused, err)
 	}
 	if len(chain.Subjects()) == 0 {
-		return Admission{}, fmt.Errorf("%w: nothing to verify", ErrRefused)
+		return nil, fmt.Errorf("%w: nothing to verify", ErrRefused)
 	}
 	if err := r.Denied(v, chain); err != nil {
-		return Admission{}, err
+		return nil, err
 	}
-	verdicts, err := r.verify(ctx, chain, evidence)
+	return &Hearing{requirements: r, version: v, chain: chain}, nil
+}
+
+// Add verifies evidence. Evidence about a digest that is not a subject of the
+// chain is passed over. The error is the context's only.
+func (h *Hearing) Add(ctx context.Context, evidence Evidence) error {
+	for _, subject := range h.chain.Subjects() {
+		if evidence.Subject != subject.Digest {
+			continue
+		}
+		for _, ev := range evidence.Found {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			h.verdicts.add(ctx, h.requirements.Signers, subject.Digest, ev)
+		}
+	}
+	return ctx.Err()
+}
+
+// Decide judges by the evidence so far. Refusals match [ErrRefused], and
+// [ErrUnsigned] if there was no evidence; they join the reasons of each piece
+// of evidence that did not count.
+func (h *Hearing) Decide(now time.Time) (Admission, error) {
+	accepted, err := h.requirements.signatures(h.verdicts)
 	if err != nil {
 		return Admission{}, err
 	}
-	accepted, err := r.signatures(verdicts)
-	if err != nil {
-		return Admission{}, err
-	}
-	for _, wanted := range r.Attestations {
-		found, err := wanted.find(verdicts)
+	for _, wanted := range h.requirements.Attestations {
+		found, err := wanted.find(h.verdicts)
 		if err != nil {
 			return Admission{}, err
 		}
 		accepted = append(accepted, found)
 	}
-	if err := r.age(chain, accepted, now); err != nil {
+	if err := h.requirements.age(h.chain, accepted, now); err != nil {
 		return Admission{}, err
 	}
-	return Admission{chain: chain, version: v, verified: accepted, valid: true}, nil
+	return Admission{chain: h.chain, version: h.version, verified: accepted, valid: true}, nil
 }
 
 // Unsafe admits a chain that nobody vouches for.
@@ -94,57 +122,55 @@ func (a Admission) IsUnsafe() bool { return a.unsafe }
 // verdicts is all evidence that verified for one of the signers, and why the
 // rest did not.
 type verdicts struct {
-	verified []trust.Verified
+	verified []vote
 	refused  []error
 	seen     int
 }
 
-// verify tries every piece of evidence against every signer.
-func (r Requirements) verify(ctx context.Context, chain Chain, evidence []Evidence) (verdicts, error) {
-	var all verdicts
-	for _, subject := range chain.Subjects() {
-		for _, of := range evidence {
-			if of.Subject != subject.Digest {
-				continue
-			}
-			for _, ev := range of.Found {
-				if err := ctx.Err(); err != nil {
-					return verdicts{}, err
-				}
-				all.add(ctx, r.Signers, subject.Digest, ev)
-			}
-		}
-	}
-	return all, ctx.Err()
+// vote is evidence that verified, and for which of the required signers.
+type vote struct {
+	trust.Verified
+	signer int
 }
 
+// add tries a piece of evidence against every signer.
 func (v *verdicts) add(ctx context.Context, signers []trust.Requirement, subject digest.Digest, ev trust.Evidence) {
 	v.seen++
 	var refusals []error
-	for _, signer := range signers {
+	for i, signer := range signers {
 		verified, err := signer.Verify(ctx, subject, ev)
 		if err != nil {
 			refusals = append(refusals, err)
 			continue
 		}
-		v.verified = append(v.verified, verified)
-		return
+		v.verified = append(v.verified, vote{verified, i})
 	}
-	v.refused = append(v.refused, refusals...)
+	if len(refusals) == len(signers) {
+		v.refused = append(v.refused, refusals...)
+	}
 }
 
-// signatures picks one signature per different signer, as many as are needed.
+// signatures picks as many signatures as are needed, of different people for
+// different required signers: one pattern that two identities match is one
+// required signer, and one key that two entries name is one person.
 func (r Requirements) signatures(v verdicts) ([]trust.Verified, error) {
-	var accepted []trust.Verified
-	for _, verified := range v.verified {
-		if len(accepted) == r.needed() {
-			break
+	var people []trust.Verified
+	choices := make([][]int, len(r.Signers))
+	for _, vote := range v.verified {
+		if vote.Kind() != trust.KindSignature {
+			continue
 		}
-		known := slices.ContainsFunc(accepted, func(a trust.Verified) bool {
-			return sameSigner(a.Signer(), verified.Signer())
-		})
-		if verified.Kind() == trust.KindSignature && !known {
-			accepted = append(accepted, verified)
+		person := slices.IndexFunc(people, func(p trust.Verified) bool { return sameSigner(p.Signer(), vote.Signer()) })
+		if person < 0 {
+			person = len(people)
+			people = append(people, vote.Verified)
+		}
+		choices[vote.signer] = append(choices[vote.signer], person)
+	}
+	var accepted []trust.Verified
+	for _, person := range pairs(choices) {
+		if len(accepted) < r.needed() {
+			accepted = append(accepted, people[person])
 		}
 	}
 	if len(accepted) == r.needed() {
@@ -155,6 +181,30 @@ func (r Requirements) signatures(v verdicts) ([]trust.Verified, error) {
 	}
 	err := fmt.Errorf("%w: %d of %d wanted signatures by %s", ErrRefused, len(accepted), r.needed(), r)
 	return nil, errors.Join(append([]error{err}, v.refused...)...)
+}
+
+// pairs gives each signer a person of its choices, each person to one signer,
+// for as many signers as possible (augmenting paths), and returns the persons.
+func pairs(choices [][]int) []int {
+	signerOf := map[int]int{}
+	var place func(signer int, asked map[int]bool) bool
+	place = func(signer int, asked map[int]bool) bool {
+		for _, person := range choices[signer] {
+			if asked[person] {
+				continue
+			}
+			asked[person] = true
+			if holder, taken := signerOf[person]; !taken || place(holder, asked) {
+				signerOf[person] = signer
+				return true
+			}
+		}
+		return false
+	}
+	for signer := range choices {
+		place(signer, map[int]bool{})
+	}
+	return slices.Sorted(maps.Keys(signerOf))
 }
 
 // sameSigner compares what identifies a signer: the key, or who vouched for whom.

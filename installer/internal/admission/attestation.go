@@ -49,11 +49,11 @@ func (a Attestation) find(v verdicts) (trust.Verified, error) {
 			continue
 		}
 		if !a.Conditional() {
-			return verified, nil
+			return verified.Verified, nil
 		}
-		err := a.conditions(verified)
+		err := a.conditions(verified.Verified)
 		if err == nil {
-			return verified, nil
+			return verified.Verified, nil
 		}
 		reasons = append(reasons, err)
 	}

@@ -25,7 +25,8 @@ var (
 type Requirements struct {
 	// Signers are those whose signature counts.
 	Signers []trust.Requirement
-	// Threshold is the number of different signers needed; zero means one.
+	// Threshold is how many of Signers must have signed, each in the person of
+	// somebody else; zero means one.
 	Threshold int
 	// AttestationsSuffice asks for no signature beside the attestations, of
 	// which there must then be one at least.
@@ -47,6 +48,8 @@ func (r Requirements) Check() error {
 		return errors.New("no key and no identity: nobody can satisfy this")
 	case r.Threshold < 0:
 		return fmt.Errorf("threshold %d is below zero", r.Threshold)
+	case r.Threshold > len(r.Signers):
+		return fmt.Errorf("threshold %d, but there are %d keys and identities", r.Threshold, len(r.Signers))
 	case r.AttestationsSuffice && len(r.Attestations) == 0:
 		return errors.New("attestations are to suffice, but none is required")
 	case r.AttestationsSuffice && r.Threshold > 0:

@@ -89,7 +89,7 @@ var accepted = map[string][]string{
 	"other key":  {"neg-other-key-legacy", "neg-other-key-bundle"},
 	"id": {
 		"keyless-legacy-rekor1", "keyless-legacy-rekor1-tsa", "keyless-bundle-rekor1", "keyless-bundle-rekor1-tsa", "keyless-bundle-rekor2",
-		"keyless-bundle-referrers", "ours-keyless-rekor1", "ours-keyless-rekor1-tsa", "ours-keyless-rekor2-tsa",
+		"keyless-bundle-referrers", "ours-keyless-rekor1", "ours-keyless-rekor1-tsa", "ours-keyless-rekor2-tsa", "ours-keyless-two-refs",
 	},
 	"id, stamp": {"keyless-legacy-tsa", "keyless-bundle-tsa", "ours-keyless-tsa"}, // and all of "id"
 	"id, stamp, -": {

@@ -105,7 +105,12 @@ func (l *Lab) Cosign(ctx context.Context, version int, args ...string) (string, 
 
 // Token gets an identity token for [Subject] from [Issuer].
 func (l *Lab) Token(ctx context.Context) (string, error) {
-	q := url.Values{"repo": {"lab-org/lab-plugin"}, "ref": {"refs/tags/v1.2.3"}, "workflow": {"release.yml"}}
+	return l.TokenFor(ctx, "refs/tags/v1.2.3")
+}
+
+// TokenFor gets one for the same workflow at another git ref.
+func (l *Lab) TokenFor(ctx context.Context, ref string) (string, error) {
+	q := url.Values{"repo": {"lab-org/lab-plugin"}, "ref": {ref}, "workflow": {"release.yml"}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, Issuer+"/token?"+q.Encode(), http.NoBody)
 	if err != nil {
 		return "", err

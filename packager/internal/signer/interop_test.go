@@ -69,6 +69,42 @@ func TestCosignVerifiesLive(t *testing.T) {
 			c.blob(t, lab, s)
 		})
 	}
+	t.Run("ours-keyless-two-refs", func(t *testing.T) { pushTwoRefs(t, lab) })
+}
+
+// pushTwoRefs pushes an index that two runs of one workflow signed, at two git
+// refs: two subjects, but not two people.
+func pushTwoRefs(t *testing.T, lab *siglab.Lab) {
+	t.Helper()
+	client, err := ociregistry.NewClient()
+	if err != nil {
+		t.Fatal(err)
+	}
+	repo, err := client.Repository(siglab.Registry + "/lab/ours-keyless-two-refs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, _ := trusttest.PushIndex(t, repo, rand.Text(), "v1.2.3")
+	for _, ref := range []string{"refs/tags/v1.2.3", "refs/tags/v1.2.4"} {
+		s, err := signer.Keyless(signer.KeylessOptions{
+			FulcioURL: siglab.Fulcio, Services: signer.Services{RekorURL: siglab.Rekor1},
+			TokenSource: func(ctx context.Context) (string, error) { return lab.TokenFor(ctx, ref) },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sig, err := s.SignImage(t.Context(), repo.Name(), index.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		att, err := s.Attest(t.Context(), []signer.Subject{{Digest: index.Digest}}, trusttest.PredicateSLSA, []byte(`{}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		trusttest.Attach(t, repo, index,
+			trusttest.Layer{MediaType: signer.MediaTypeBundle, Payload: sig.Bundle},
+			trusttest.Layer{MediaType: signer.MediaTypeBundle, Payload: att.Bundle})
+	}
 }
 
 func (c live) signer(tb testing.TB, lab *siglab.Lab) *signer.Signer {
