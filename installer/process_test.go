@@ -110,9 +110,17 @@ func TestKilled(t *testing.T) {
 	usual := time.Since(started)
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for n := range count {
-		folder := filepath.Join(p.folder, "..", "k", string(rune('a'+n%atOnce)))
-		group.Go(func() error { return p.killOne(t, folder, usual) })
+	for n := range atOnce {
+		// One after the other in a folder: killOne empties it.
+		folder := filepath.Join(p.folder, "..", "k", string(rune('a'+n)))
+		group.Go(func() error {
+			for range count / atOnce {
+				if err := p.killOne(t, folder, usual); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
