@@ -69,7 +69,8 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err != nil {
 		return nil, err
 	}
-	if err := b.push(ctx, layout, opts.Report); err != nil {
+	// Storing small content in a folder is nothing to tell anybody of.
+	if err := b.push(ctx, layout, func(Event) {}); err != nil {
 		return nil, err
 	}
 	if err := layout.Tag(ctx, b.index.desc, version.String()); err != nil {
