@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hashicorp/go-hclog"
 	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
 
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
@@ -13,7 +12,7 @@ import (
 // Update reports every instance of the group once, from one listing of its
 // servers.
 func (g *InstanceGroup) Update(ctx context.Context, report func(instance string, state provider.State)) (err error) {
-	defer guard("Update", hclog.Default(), &err)
+	defer guard("Update", g.logger(), &err)
 	state, err := g.ready()
 	if err != nil {
 		return err
@@ -26,7 +25,7 @@ func (g *InstanceGroup) Update(ctx context.Context, report func(instance string,
 // Increase has up to n servers created in the background and returns how many
 // it took on, at once and never with an error: gRPC would drop the number.
 func (g *InstanceGroup) Increase(_ context.Context, n int) (succeeded int, err error) {
-	defer guard("Increase", hclog.Default(), &err)
+	defer guard("Increase", g.logger(), &err)
 	state, err := g.ready()
 	if err != nil {
 		return 0, err
@@ -36,7 +35,7 @@ func (g *InstanceGroup) Increase(_ context.Context, n int) (succeeded int, err e
 
 // Decrease has servers deleted in the background, until each is gone.
 func (g *InstanceGroup) Decrease(_ context.Context, instances []string) (succeeded []string, err error) {
-	defer guard("Decrease", hclog.Default(), &err)
+	defer guard("Decrease", g.logger(), &err)
 	state, err := g.ready()
 	if err != nil {
 		return nil, err
@@ -47,7 +46,7 @@ func (g *InstanceGroup) Decrease(_ context.Context, instances []string) (succeed
 // ConnectInfo tells how to connect to a running server, from the last listing:
 // it makes no API call, so that it cannot fail while the API does.
 func (g *InstanceGroup) ConnectInfo(_ context.Context, instance string) (info provider.ConnectInfo, err error) {
-	defer guard("ConnectInfo", hclog.Default(), &err)
+	defer guard("ConnectInfo", g.logger(), &err)
 	state, err := g.ready()
 	if err != nil {
 		return info, err
@@ -69,7 +68,7 @@ func (g *InstanceGroup) ConnectInfo(_ context.Context, instance string) (info pr
 // Heartbeat fails when a server is gone or no longer running, and not when the
 // API call that would tell fails.
 func (g *InstanceGroup) Heartbeat(ctx context.Context, instance string) (err error) {
-	defer guard("Heartbeat", hclog.Default(), &err)
+	defer guard("Heartbeat", g.logger(), &err)
 	state, err := g.ready()
 	if err != nil {
 		return err
@@ -95,7 +94,7 @@ func (g *InstanceGroup) Resume(context.Context, []string) ([]string, error) {
 // Shutdown waits for the calls under way and ends. Servers go on running: the
 // runner deletes them first when it is told to.
 func (g *InstanceGroup) Shutdown(ctx context.Context) (err error) {
-	defer guard("Shutdown", hclog.Default(), &err)
+	defer guard("Shutdown", g.logger(), &err)
 	g.mu.Lock()
 	state := g.state
 	g.state = nil

@@ -194,6 +194,16 @@ func guard(op string, logger hclog.Logger, err *error) {
 	*err = fmt.Errorf("%s: internal error: %v", op, cause)
 }
 
+// logger is the one that the host gave, once it has.
+func (g *InstanceGroup) logger() hclog.Logger {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.state == nil {
+		return hclog.Default()
+	}
+	return g.state.log
+}
+
 // ready returns the state that Init made.
 func (g *InstanceGroup) ready() (*running, error) {
 	g.mu.Lock()

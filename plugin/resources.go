@@ -23,12 +23,12 @@ type resources struct {
 // does not find. Errors other than "not found" end it at once: they are the
 // cloud's, and the rest would fail the same way.
 func resolve(ctx context.Context, client *cloud.Client, config Config) (resources, error) {
-	r := resolver{ctx: ctx, client: client, config: config}
-	steps := []func() error{
+	r := resolver{client: client, config: config}
+	steps := []func(context.Context) error{
 		r.userData, r.flavor, r.image, r.networks, r.securityGroups, r.serverGroup, r.keyPair, r.addressNetwork,
 	}
 	for _, step := range steps {
-		if err := step(); err != nil {
+		if err := step(ctx); err != nil {
 			return resources{}, err
 		}
 	}
@@ -36,7 +36,6 @@ func resolve(ctx context.Context, client *cloud.Client, config Config) (resource
 }
 
 type resolver struct {
-	ctx      context.Context //nolint:containedctx // lives as long as resolve
 	client   *cloud.Client
 	config   Config
 	found    resources
@@ -52,7 +51,7 @@ func (r *resolver) note(key string, err error) error {
 	return err
 }
 
-func (r *resolver) userData() error {
+func (r *resolver) userData(context.Context) error {
 	data, problem := r.config.Server.loadUserData()
 	if problem != nil {
 		r.problems = append(r.problems, *problem)
@@ -61,22 +60,22 @@ func (r *resolver) userData() error {
 	return nil
 }
 
-func (r *resolver) flavor() (err error) {
-	r.found.flavor, err = r.client.ResolveFlavor(r.ctx, r.config.Server.Flavor)
+func (r *resolver) flavor(ctx context.Context) (err error) {
+	r.found.flavor, err = r.client.ResolveFlavor(ctx, r.config.Server.Flavor)
 	return r.note("server.flavor", err)
 }
 
-func (r *resolver) image() (err error) {
-	r.found.image, err = r.client.ResolveImage(r.ctx, r.config.Server.Image)
+func (r *resolver) image(ctx context.Context) (err error) {
+	r.found.image, err = r.client.ResolveImage(ctx, r.config.Server.Image)
 	if err == nil && r.config.Server.VolumeSize > 0 && r.config.Server.VolumeSize < r.found.image.MinDisk {
 		r.problems.add("server.volume_size", "is %d GiB, but the image needs %d", r.config.Server.VolumeSize, r.found.image.MinDisk)
 	}
 	return r.note("server.image", err)
 }
 
-func (r *resolver) networks() error {
+func (r *resolver) networks(ctx context.Context) error {
 	for _, name := range r.config.Server.Networks {
-		found, err := r.client.ResolveNetwork(r.ctx, name)
+		found, err := r.client.ResolveNetwork(ctx, name)
 		if err := r.note("server.networks", err); err != nil {
 			return err
 		}
@@ -85,9 +84,9 @@ func (r *resolver) networks() error {
 	return nil
 }
 
-func (r *resolver) securityGroups() error {
+func (r *resolver) securityGroups(ctx context.Context) error {
 	for _, name := range r.config.Server.SecurityGroups {
-		found, err := r.client.ResolveSecurityGroup(r.ctx, name)
+		found, err := r.client.ResolveSecurityGroup(ctx, name)
 		if err := r.note("server.security_groups", err); err != nil {
 			return err
 		}
@@ -96,24 +95,24 @@ func (r *resolver) securityGroups() error {
 	return nil
 }
 
-func (r *resolver) serverGroup() (err error) {
+func (r *resolver) serverGroup(ctx context.Context) (err error) {
 	if r.config.Server.ServerGroup == "" {
 		return nil
 	}
-	r.found.serverGroup, err = r.client.ResolveServerGroup(r.ctx, r.config.Server.ServerGroup)
+	r.found.serverGroup, err = r.client.ResolveServerGroup(ctx, r.config.Server.ServerGroup)
 	return r.note("server.server_group", err)
 }
 
-func (r *resolver) keyPair() error {
+func (r *resolver) keyPair(ctx context.Context) error {
 	if r.config.Server.KeyName == "" {
 		return nil
 	}
-	return r.note("server.key_name", r.client.CheckKeyPair(r.ctx, r.config.Server.KeyName))
+	return r.note("server.key_name", r.client.CheckKeyPair(ctx, r.config.Server.KeyName))
 }
 
 // addressNetwork finds the network to connect on among those of the servers,
 // whichever of the two is given by name and whichever by ID.
-func (r *resolver) addressNetwork() error {
+func (r *resolver) addressNetwork(context.Context) error {
 	wanted := r.config.AddressNetwork
 	if wanted == "" && len(r.found.networks) == 1 {
 		r.found.addressNetwork = r.found.networks[0].Name

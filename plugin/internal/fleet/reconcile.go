@@ -112,6 +112,10 @@ func (g *Group) observe(inst *instance, s Server) {
 		return
 	}
 	if s.Phase != Unknown {
+		if len(s.Addresses) == 0 {
+			// Nova loses addresses from its cache at times; the server keeps them.
+			s.Addresses = inst.server.Addresses
+		}
 		inst.server = s
 	}
 	if s.Phase != Suspect {
