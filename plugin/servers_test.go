@@ -37,7 +37,9 @@ func TestServersAreMadeAsConfigured(t *testing.T) {
 			server.UserData, len(server.Addresses), server.Group != "",
 		}
 		want := []any{
-			"m1.small", "fleeting", "az-b", true, []string{"ci", "extra"}, map[string]string{"team": "a", "fleeting:group": "ci"},
+			"m1.small", "fleeting", "az-b", true,
+			[]string{"ci", "extra"},
+			map[string]string{"team": "a", "fleeting:group": "ci"},
 			base64.StdEncoding.EncodeToString([]byte("#cloud-config\n")), 2, true,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -301,7 +303,8 @@ func TestPauseIsExplainedOnce(t *testing.T) {
 		{"quota", map[string]any{"cloud": sim.CloudTiny}, []string{"Quota exceeded for instances", "2 of 2 instances", "HTTP 403", "req-"}},
 		{"no host", map[string]any{"server.flavor": "m1.toobig"}, []string{"No valid host was found", "no capacity", "req-"}},
 		{
-			"volume quota", map[string]any{"cloud": sim.CloudTiny, "server.volume_size": 50, "server.flavor": "m1.nodisk"},
+			"volume quota",
+			map[string]any{"cloud": sim.CloudTiny, "server.volume_size": 50, "server.flavor": "m1.nodisk"},
 			[]string{"VolumeSizeExceedsAvailableQuota", "quota exceeded", "req-"},
 		},
 	} {
