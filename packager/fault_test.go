@@ -104,6 +104,15 @@ func faults() []kind {
 	}
 }
 
+// client is impatient where requests stall.
+func (k kind) client(t testing.TB, name string) *ociregistry.Repository {
+	t.Helper()
+	if k.name == "stall" {
+		return impatient(t, name)
+	}
+	return repository(t, name)
+}
+
 // strike breaks requests from the one after skip on; times is how many, 0 for
 // all. The returned function ends it.
 func (k kind) strike(t testing.TB, gate *registrytest.Gate, skip, times int) func() {
@@ -135,7 +144,7 @@ func breakEach(t *testing.T, opts packager.ReleaseOptions, older, dist *packager
 		first, step = 0, func(n int) int { return n + 1 }
 	}
 	for n := first; n < requests; n = step(n) {
-		repo := repository(t, fmt.Sprintf("%s/n%d", reg.Host, n))
+		repo := k.client(t, fmt.Sprintf("%s/n%d", reg.Host, n))
 		reg.Gate.Mend()
 		if _, err := packager.Release(t.Context(), older, version(t, "1.0.0"), repo, opts); err != nil {
 			t.Fatal(err)
@@ -185,7 +194,7 @@ func TestOneFaultIsRetried(t *testing.T) {
 			reg := registrytest.New(t)
 			for n := i; n < 30; n += 5 {
 				mend := k.strike(t, reg.Gate, n, 1)
-				repo := repository(t, fmt.Sprintf("%s/n%d", reg.Host, n))
+				repo := k.client(t, fmt.Sprintf("%s/n%d", reg.Host, n))
 				_, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo,
 					packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}})
 				mend()

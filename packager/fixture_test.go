@@ -154,11 +154,21 @@ func metadata() packager.Metadata {
 	return packager.Metadata{Title: "demo", Licenses: "MIT", Created: time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)}
 }
 
-// repository opens a repository with little patience.
+// repository opens a repository that retries at once.
 func repository(t testing.TB, name string) *ociregistry.Repository {
 	t.Helper()
-	client, err := ociregistry.NewClient(
-		ociregistry.WithRetries(3, time.Millisecond), ociregistry.WithStallTimeout(500*time.Millisecond))
+	return open(t, name)
+}
+
+// impatient gives up on connections that carry nothing for a second.
+func impatient(t testing.TB, name string) *ociregistry.Repository {
+	t.Helper()
+	return open(t, name, ociregistry.WithStallTimeout(time.Second))
+}
+
+func open(t testing.TB, name string, opts ...ociregistry.Option) *ociregistry.Repository {
+	t.Helper()
+	client, err := ociregistry.NewClient(append(opts, ociregistry.WithRetries(3, time.Millisecond))...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -119,9 +119,26 @@ func buildFor(ctx context.Context, dist *Dist, version Version, repo Repository,
 		if _, err := checkVersionTag(ctx, repo, version, b.index.desc.Digest, false); err != nil {
 			return nil, err
 		}
+		if complete, err := b.layersIn(ctx, repo, opts.Report); complete || err != nil {
+			return b, err
+		}
 	}
 	store := &remoteStore{to: repo, memory: &chunks{left: layerMemory / chunkSize}, report: opts.Report}
 	return build(ctx, dist, version, store, opts.PackOptions)
+}
+
+// layersIn says whether all layers are in the repository.
+func (b *built) layersIn(ctx context.Context, repo Target, report func(Event)) (bool, error) {
+	for _, p := range b.platforms {
+		there, err := repo.Exists(ctx, plain(p.layer))
+		if err != nil || !there {
+			return false, err
+		}
+	}
+	for _, p := range b.platforms {
+		report(Event{Kind: EventReused, Subject: p.in.platform.String(), Size: p.layer.Size})
+	}
+	return true, nil
 }
 
 func (r *Released) documents(b *built) {
