@@ -233,6 +233,34 @@ func TestRotatedCredentials(t *testing.T) {
 	})
 }
 
+// TestBrokenCloudsFileCostsNothing: while somebody edits clouds.yaml, the token
+// goes on to be used.
+func TestBrokenCloudsFileCostsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		group := w.start(t, nil)
+		name := w.up(t, group, 1)[0]
+		if err := os.WriteFile(w.clouds, []byte("clouds: ["), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			if got := states(t, group)[name]; got != provider.StateRunning {
+				t.Errorf("state: got %q, want running", got)
+			}
+			<-time.After(time.Minute)
+		}
+		if got := w.log.lines("changed credentials are not usable"); got != 1 {
+			t.Errorf("lines about the broken file: got %d, want 1", got)
+		}
+		w.writeClouds(t)
+		w.RevokeTokens()
+		if got := states(t, group)[name]; got != provider.StateRunning {
+			t.Errorf("state after the file was mended: got %q, want running", got)
+		}
+	})
+}
+
 // TestAccessRulesSuffice is report 18: the published access rules are enough
 // for everything, commands included.
 func TestAccessRulesSuffice(t *testing.T) {

@@ -39,9 +39,7 @@ func newOpenStack(client *cloud.Client, config Config, found resources) *opensta
 
 // List returns the servers that carry the group's tag.
 func (o *openstack) List(ctx context.Context) ([]fleet.Server, error) {
-	if err := o.client.RereadCredentials(ctx); err != nil {
-		return nil, err
-	}
+	o.client.RereadCredentials(ctx)
 	listed, err := o.client.ListServers(ctx, o.config.Tag)
 	if err != nil {
 		return nil, err

@@ -167,20 +167,25 @@ func (s *session) freshen(ctx context.Context) error {
 }
 
 // RereadCredentials authenticates anew when clouds.yaml or secure.yaml changed
-// on disk since they were last read. It makes no call otherwise.
-func (c *Client) RereadCredentials(ctx context.Context) error {
+// on disk since they were last read, and makes no call otherwise. Should that
+// fail, because somebody is still writing them, the present token goes on to
+// be used; when it is refused or ends, the files are read again.
+func (c *Client) RereadCredentials(ctx context.Context) {
 	s := c.session
 	s.mu.Lock()
-	changed := s.files.stamp() != s.stamp
+	stamp := s.files.stamp()
+	changed := stamp != s.stamp
 	s.mu.Unlock()
 	if !changed {
-		return nil
+		return
 	}
 	s.log.InfoContext(ctx, "credentials changed on disk, authenticating anew")
 	if err := s.provider.Reauthenticate(ctx, ""); err != nil {
-		return failure("authenticate", err, false)
+		s.log.WarnContext(ctx, "changed credentials are not usable, going on with the present token", "reason", err.Error())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stamp = stamp // not again until they change again
 	}
-	return nil
 }
 
 func (s *session) endpoint(service string) (string, error) {
