@@ -35,7 +35,7 @@ func newPolicyInitCmd(app *cli.App) *cobra.Command {
 		Long: `Write a policy file, with one rule if --scope and a signer are given. A file that
 is there already is never overwritten.`,
 		Example: `  fleeting-plugin policy init
-  fleeting-plugin policy init --scope 'registry.example.com/team/**' --key cosign.pub`,
+  fleeting-plugin policy init --scope 'registry.example.com/team/**' --signed-by-key cosign.pub`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := newPolicyFlags(app, cmd)
