@@ -67,8 +67,7 @@ func wrap(op, ref string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var already *Error
-	if errors.As(err, &already) {
+	if _, already := errors.AsType[*Error](err); already {
 		return err
 	}
 	return &Error{Op: op, Ref: ref, Kind: kindOf(err), Err: err}

@@ -125,7 +125,7 @@ func readAll(r io.Reader, desc ocispec.Descriptor, limit int64) ([]byte, error) 
 	if _, err := io.ReadFull(r, b); err != nil {
 		return nil, err
 	}
-	if _, err := r.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // the reader returns the bare value
+	if _, err := r.Read(make([]byte, 1)); err != io.EOF {
 		return nil, err
 	}
 	return b, nil
