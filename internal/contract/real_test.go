@@ -4,7 +4,9 @@ package contract
 
 import (
 	"bytes"
+	"context"
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -17,6 +19,29 @@ import (
 )
 
 var update = flag.Bool("update", false, "write the answers of the real services down")
+
+// TestMain takes the lab down again if it was not up before.
+func TestMain(m *testing.M) {
+	state := os.Getenv("OPENSTACK_LAB_DIR")
+	if state == "" {
+		state = "/tmp/openstack-lab"
+	}
+	_, err := os.Stat(state)
+	m.Run()
+	if os.IsNotExist(err) {
+		if output, err := exec.CommandContext(context.Background(), "bash", filepath.Join(labFolder(), "down")).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "stopping the lab: %v\n%s", err, output)
+		}
+	}
+}
+
+// labFolder is where the scripts of the lab are.
+func labFolder() string {
+	if lab := os.Getenv("OPENSTACK_LAB"); lab != "" {
+		return lab
+	}
+	return filepath.Join("..", "..", "..", "shared", "openstack-lab")
+}
 
 // TestReal runs every case on the real services and compares with what they
 // answered when it was written down.
@@ -98,10 +123,7 @@ func readLab(t *testing.T, path string) []byte {
 
 func labPath(t *testing.T) string {
 	t.Helper()
-	lab := os.Getenv("OPENSTACK_LAB")
-	if lab == "" {
-		lab = filepath.Join("..", "..", "..", "shared", "openstack-lab")
-	}
+	lab := labFolder()
 	command := exec.CommandContext(t.Context(), "bash", filepath.Join(lab, "up"))
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
