@@ -22,7 +22,7 @@ func quotaCases() []Case {
 				return r.At("limits", "absolute", "totalInstancesUsed") == 1.0
 			})
 			fewer := s.Call("as many as fit", post, "compute", "/servers", s.Spec("contract-4", object{"networks": "none", "min_count": 1, "max_count": 5}))
-			s.Adopt(fewer)
+			s.State(s.Adopt(fewer), "ACTIVE")
 			s.Call("more at least than fit", post, "compute", "/servers", s.Spec("contract-5", object{"networks": "none", "min_count": 3, "max_count": 5}))
 		}},
 		{"quota-floating-ips", func(s *Session) {
