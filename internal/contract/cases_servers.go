@@ -102,6 +102,7 @@ func serverDeleting(s *Session) {
 	s.Call("list by tag after the end", get, "compute", "/servers/detail?tags=contract-deleting", nil)
 	changes := "/servers/detail?changes-since=1990-01-01T00:00:00Z&limit=1&name=contract-deleting"
 	s.Call("changes", get, "compute", changes, nil)
+	s.Call("changes by tag", get, "compute", "/servers/detail?changes-since=1990-01-01T00:00:00Z&tags=contract-deleting", nil)
 }
 
 func serverUpdate(s *Session) {

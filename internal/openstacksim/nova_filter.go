@@ -26,7 +26,11 @@ func (f serverFilter) all() bool {
 }
 
 func (f serverFilter) accepts(srv *server) bool {
-	has := func(tag string) bool { return slices.Contains(srv.tags, tag) }
+	tags := srv.tags
+	if srv.gone() && !f.since.IsZero() {
+		tags = nil // they went with the server
+	}
+	has := func(tag string) bool { return slices.Contains(tags, tag) }
 	hasAll := func(tags []string) bool { return !slices.ContainsFunc(tags, func(t string) bool { return !has(t) }) }
 	switch {
 	case f.name != nil && !f.name.MatchString(srv.name),
