@@ -33,18 +33,19 @@ func documents(t *testing.T) (index, manifest admission.Document) {
 }
 
 // admit goes through a hearing.
-func admit(t *testing.T, r admission.Requirements, chain admission.Chain, evidence []admission.Evidence) (admission.Admission, error) {
+func admit(t *testing.T, r admission.Requirements, chain admission.Chain, evidence []admission.Evidence) error {
 	t.Helper()
 	hearing, err := r.Hear(version.Version{}, chain)
 	if err != nil {
-		return admission.Admission{}, err
+		return err
 	}
 	for _, e := range evidence {
 		if err := hearing.Add(t.Context(), e); err != nil {
-			return admission.Admission{}, err
+			return err
 		}
 	}
-	return hearing.Decide(time.Now())
+	_, err = hearing.Decide(time.Now())
+	return err
 }
 
 // TestZeroValues holds that nothing that was not made is admitted.
@@ -61,7 +62,7 @@ func TestZeroValues(t *testing.T) {
 	if err := (admission.Admission{}).Check(); !errors.Is(err, admission.ErrRefused) {
 		t.Errorf("zero admission: %v", err)
 	}
-	if _, err := admit(t, admission.Requirements{}, chain, nil); !errors.Is(err, admission.ErrRefused) {
+	if err := admit(t, admission.Requirements{}, chain, nil); !errors.Is(err, admission.ErrRefused) {
 		t.Errorf("zero requirements: %v", err)
 	}
 	nobody := admission.Requirements{Signers: []trust.Requirement{{}}}
@@ -69,11 +70,11 @@ func TestZeroValues(t *testing.T) {
 		"no evidence":   nil,
 		"zero evidence": {{Subject: index.Descriptor.Digest, Found: []trust.Evidence{{}}}},
 	} {
-		if _, err := admit(t, nobody, chain, evidence); !errors.Is(err, admission.ErrRefused) {
+		if err := admit(t, nobody, chain, evidence); !errors.Is(err, admission.ErrRefused) {
 			t.Errorf("zero signer, %s: %v", name, err)
 		}
 	}
-	if _, err := admit(t, nobody, admission.Chain{}, nil); !errors.Is(err, admission.ErrRefused) {
+	if err := admit(t, nobody, admission.Chain{}, nil); !errors.Is(err, admission.ErrRefused) {
 		t.Errorf("zero chain: %v", err)
 	}
 	if _, err := admission.Unsafe(version.Version{}, admission.Chain{}); !errors.Is(err, admission.ErrRefused) {
