@@ -66,13 +66,29 @@ func Open(ctx context.Context, log io.Writer) (*Lab, error) {
 	if err := lock.Lock(); err != nil {
 		return nil, fmt.Errorf("locking the lab: %w", err)
 	}
-	up := l.script(ctx, log, "up")
-	if up == nil {
-		if _, err := os.Stat(l.Path("samples.tsv")); err != nil {
-			up = l.script(ctx, log, "sign-samples")
-		}
+	return l, errors.Join(l.start(ctx, log), lock.Close())
+}
+
+func (l *Lab) start(ctx context.Context, log io.Writer) error {
+	if err := l.script(ctx, log, "up"); err != nil {
+		return err
 	}
-	return l, errors.Join(up, lock.Close())
+	if _, err := os.Stat(l.Path("samples.tsv")); err != nil {
+		return l.script(ctx, log, "sign-samples")
+	}
+	// The registry with the referrers API forgets its content on a restart.
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, "http://"+RegistryReferrers+"/v2/lab/key-bundle-referrers/manifests/v1.2.3", http.NoBody)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return fmt.Errorf("the lab's registry: %w", err)
+	}
+	if err := resp.Body.Close(); err != nil || resp.StatusCode == http.StatusOK {
+		return err
+	}
+	return l.script(ctx, log, "sign-samples", "referrers|oci11")
 }
 
 // Path is a file of the lab's state.
@@ -80,8 +96,8 @@ func (l *Lab) Path(elem ...string) string {
 	return filepath.Join(append([]string{l.state}, elem...)...)
 }
 
-func (l *Lab) script(ctx context.Context, log io.Writer, name string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(l.scripts, name)) // #nosec G204 -- the lab's own scripts
+func (l *Lab) script(ctx context.Context, log io.Writer, name string, args ...string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(l.scripts, name), args...) // #nosec G204 -- the lab's own scripts
 	cmd.Env = append(os.Environ(), "SIGSTORE_LAB_DIR="+l.state)
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Run(); err != nil {
