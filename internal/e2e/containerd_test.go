@@ -69,9 +69,11 @@ func testContainerd(t *testing.T, l *lab) {
 				if want := "/plugins/" + plugin.folder(); strings.TrimSpace(out) != want {
 					t.Errorf("bootstrap said %q, want %q", strings.TrimSpace(out), want)
 				}
-				served(t, c.container(t, arch, l.guest, []string{"--mount", mount + "ro", "--mount", "type=tmpfs,src=tmpfs,dst=/tmp,options=mode=1777",
-					"--env", "FLEETING_PLUGIN_PATH=/plugins", "--env", "E2E_PLUGIN=" + plugin.reference(), "--env", "E2E_READ_ONLY=1"},
-					"/guest", "-test.v"), plugin, arch)
+				options := []string{
+					"--mount", mount + "ro", "--mount", "type=tmpfs,src=tmpfs,dst=/tmp,options=mode=1777",
+					"--env", "FLEETING_PLUGIN_PATH=/plugins", "--env", "E2E_PLUGIN=" + plugin.reference(), "--env", "E2E_READ_ONLY=1",
+				}
+				served(t, c.container(t, arch, l.guest, options, "/guest", "-test.v"), plugin, arch)
 			})
 		}
 	}
@@ -85,7 +87,7 @@ func serve(t *testing.T, log, name string, args ...string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(context.Background(), name, args...) //nolint:usetesting // it must outlive the test's context for the cleanups
+	cmd := exec.CommandContext(context.Background(), name, args...) // it outlives the test's context, for the cleanups
 	cmd.Stdout, cmd.Stderr = file, file
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

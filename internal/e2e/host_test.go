@@ -107,7 +107,7 @@ func emulate(t *testing.T) {
 func version(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	line, _, _ := strings.Cut(run(t, nil, name, args...), "\n")
-	for _, word := range strings.Fields(line) {
+	for word := range strings.FieldsSeq(line) {
 		word = strings.TrimPrefix(word, "v")
 		if word[0] >= '0' && word[0] <= '9' {
 			return strings.TrimSuffix(word, ",")

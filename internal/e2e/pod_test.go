@@ -96,7 +96,7 @@ func (l *lab) pod(t *testing.T, objects []object, name string, user int) []objec
 			delete(security, "runAsGroup")
 			delete(security, "fsGroup")
 		}
-		runner := at[object](t, at[[]any](t, spec, "containers")[0].(object))
+		runner := at[object](t, object{"first": at[[]any](t, spec, "containers")[0]}, "first")
 		runner["env"] = append(at[[]any](t, runner, "env"),
 			object{"name": "E2E_CONFIG", "value": "/etc/gitlab-runner/config.toml"}, object{"name": "E2E_READ_ONLY", "value": "1"})
 		delete(runner, "args") // the runner's, not the stand-in's
@@ -109,7 +109,8 @@ func (l *lab) pod(t *testing.T, objects []object, name string, user int) []objec
 func at[T any](t *testing.T, in any, path ...string) T {
 	t.Helper()
 	for _, key := range path {
-		in = in.(object)[key]
+		within, _ := in.(object)
+		in = within[key]
 	}
 	out, ok := in.(T)
 	if !ok {

@@ -83,8 +83,10 @@ func (p *podman) bootstrap(t *testing.T, plugin published, image, arch, dir stri
 // the plugin's folder is closed to all but that one.
 func (p *podman) serve(t *testing.T, plugin published, arch string, who []string, more ...string) {
 	t.Helper()
-	args := append([]string{"run", "--rm", "--network", "none", "--platform", "linux/" + arch, "--tmpfs", "/tmp:mode=1777",
-		"-e", "FLEETING_PLUGIN_PATH=/plugins", "-e", "E2E_PLUGIN=" + plugin.reference(), "-e", "E2E_READ_ONLY=1"}, who...)
+	args := append([]string{
+		"run", "--rm", "--network", "none", "--platform", "linux/" + arch, "--tmpfs", "/tmp:mode=1777",
+		"-e", "FLEETING_PLUGIN_PATH=/plugins", "-e", "E2E_PLUGIN=" + plugin.reference(), "-e", "E2E_READ_ONLY=1",
+	}, who...)
 	args = append(append(args, more...), p.l.guest)
 	served(t, p.run(t, args...), plugin, arch)
 }
@@ -111,11 +113,21 @@ func testPodman(t *testing.T, l *lab) {
 	l.report.check(t, software, "bootstrap refuses a registry with a port", func(t *testing.T) { p.refuse(t, l.openstack) })
 	l.report.check(t, software, "image as a volume", func(t *testing.T) {
 		p.run(t, "pull", "-q", l.openstack.reference())
-		out := p.run(t, append(append([]string{"run", "--rm", "--network", "none", "--tmpfs", "/tmp:mode=1777",
+		args := append([]string{
+			"run", "--rm", "--network", "none", "--tmpfs", "/tmp:mode=1777",
 			"--mount", "type=image,source=" + l.openstack.reference() + ",destination=/image",
-			"-e", "E2E_PLUGIN=/image/plugin/plugin", "-e", "E2E_READ_ONLY=1"}, confined("100:65533")...), l.guest)...)
-		served(t, out, l.openstack, architectures()[0])
+			"-e", "E2E_PLUGIN=/image/plugin/plugin", "-e", "E2E_READ_ONLY=1",
+		}, confined("100:65533")...)
+		served(t, p.run(t, append(args, l.guest)...), l.openstack, architectures()[0])
 	})
+	for _, arch := range architectures() {
+		l.report.check(t, software, "image of fleeting-plugin on "+arch, func(t *testing.T) {
+			args := append([]string{"run", "--rm", "--network", "none", "--pull", "always", "--platform", "linux/" + arch}, confined("1000660000:0")...)
+			if out := p.run(t, append(args, l.tool.reference(), "version")...); !strings.Contains(out, l.tool.version) {
+				t.Errorf("it says %s", out)
+			}
+		})
+	}
 }
 
 // repair cuts an installed plugin short and bootstraps again.

@@ -19,4 +19,5 @@ func TestSoftware(t *testing.T) {
 	t.Run("containerd", func(t *testing.T) { testContainerd(t, l) })
 	t.Run("umoci", func(t *testing.T) { testUmoci(t, l) })
 	t.Run("skopeo", func(t *testing.T) { testSkopeo(t, l) })
+	t.Run("packages", func(t *testing.T) { testPackages(t, l) })
 }
