@@ -21,11 +21,13 @@ func testPackages(t *testing.T, l *lab) {
 	out := filepath.Join(l.dir, "packages")
 	l.report.check(t, "nfpm", "make .deb and .rpm packages, twice the same", func(t *testing.T) {
 		again := filepath.Join(t.TempDir(), "again")
-		for _, dir := range []string{out, again} {
+		pack := func(dir string, executables ...string) {
 			args := []string{"run", "-C", "../dist/packages", ".", "-o", dir, "-version", openstackVersion, "-arch", arch, "-license", "../../../LICENSE"}
 			run(t, []string{"SOURCE_DATE_EPOCH=1700000000"}, "go", append(args, executables...)...)
 		}
-		for _, name := range []string{"fleeting-plugin_0.2.0_amd64.deb", "fleeting-plugin-0.2.0-1.x86_64.rpm", "fleeting-plugin-openstack_0.2.0_amd64.deb", "fleeting-plugin-openstack-0.2.0-1.x86_64.rpm"} {
+		pack(out, executables...)
+		pack(again, executables[1])
+		for _, name := range []string{"fleeting-plugin-openstack_0.2.0_amd64.deb", "fleeting-plugin-openstack-0.2.0-1.x86_64.rpm"} {
 			first, err := os.ReadFile(filepath.Join(out, name))
 			second, otherErr := os.ReadFile(filepath.Join(again, name))
 			if err := errors.Join(err, otherErr); err != nil {
@@ -49,9 +51,24 @@ func testPackages(t *testing.T, l *lab) {
 			t.Fatalf("packages: %v, %v", debs, err)
 		}
 		run(t, nil, "dpkg", append([]string{"--root", root, "--install"}, debs...)...)
-		if out := run(t, nil, filepath.Join(root, "usr/bin/fleeting-plugin"), "version"); !strings.Contains(out, openstackVersion) {
-			t.Errorf("fleeting-plugin says %s", out)
-		}
-		l.serveHere(t, l.openstack, "E2E_PLUGIN="+filepath.Join(root, "usr/bin/fleeting-plugin-openstack"))
+		l.runInstalled(t, root)
 	})
+	l.report.check(t, "rpm "+version(t, "rpm", "--version"), "install both packages and run what they bring", func(t *testing.T) {
+		root := filepath.Join(l.dir, "rpm-root")
+		rpms, err := filepath.Glob(filepath.Join(out, "*.rpm"))
+		if err != nil || len(rpms) != 2 {
+			t.Fatalf("packages: %v, %v", rpms, err)
+		}
+		run(t, nil, "rpm", append([]string{"--root", root, "--install"}, rpms...)...)
+		l.runInstalled(t, root)
+	})
+}
+
+// runInstalled runs both executables below a root.
+func (l *lab) runInstalled(t *testing.T, root string) {
+	t.Helper()
+	if out := run(t, nil, filepath.Join(root, "usr/bin/fleeting-plugin"), "version"); !strings.Contains(out, openstackVersion) {
+		t.Errorf("fleeting-plugin says %s", out)
+	}
+	l.serveHere(t, l.openstack, "E2E_PLUGIN="+filepath.Join(root, "usr/bin/fleeting-plugin-openstack"))
 }

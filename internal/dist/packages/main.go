@@ -108,7 +108,7 @@ func write(opts options, format, name, file string) (path string, err error) {
 		Name: name, Arch: opts.arch, Platform: "linux", Version: opts.version, Section: "admin", Priority: "optional",
 		Maintainer: "The maintainers of fleeting-plugin-openstack", Description: description,
 		Homepage: "https://github.com/radome-io/fleeting-plugin-openstack", License: "MIT", MTime: opts.made,
-		Overridables: nfpm.Overridables{Contents: files.Contents{
+		Overridables: nfpm.Overridables{RPM: nfpm.RPM{BuildHost: "localhost"}, Contents: files.Contents{
 			{Source: file, Destination: "/usr/bin/" + name, FileInfo: owned(0o755)},
 			{Source: opts.license, Destination: "/usr/share/doc/" + name + "/copyright", FileInfo: owned(0o644)},
 		}},
