@@ -157,18 +157,12 @@ func metadata() packager.Metadata {
 // repository opens a repository that retries at once.
 func repository(t testing.TB, name string) *ociregistry.Repository {
 	t.Helper()
-	return open(t, name)
+	return open(t, name, 3)
 }
 
-// impatient gives up on connections that carry nothing for a second.
-func impatient(t testing.TB, name string) *ociregistry.Repository {
+func open(t testing.TB, name string, retries int, opts ...ociregistry.Option) *ociregistry.Repository {
 	t.Helper()
-	return open(t, name, ociregistry.WithStallTimeout(time.Second))
-}
-
-func open(t testing.TB, name string, opts ...ociregistry.Option) *ociregistry.Repository {
-	t.Helper()
-	client, err := ociregistry.NewClient(append(opts, ociregistry.WithRetries(3, time.Millisecond))...)
+	client, err := ociregistry.NewClient(append(opts, ociregistry.WithRetries(retries, time.Millisecond))...)
 	if err != nil {
 		t.Fatal(err)
 	}
