@@ -22,7 +22,7 @@ func problems(err error) []*packager.InputError {
 		return []*packager.InputError{e}
 	}
 	var all []*packager.InputError
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the tree is walked here
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, child := range joined.Unwrap() {
 			all = append(all, problems(child)...)
 		}
