@@ -25,7 +25,7 @@ define needs
 	@test -e '$(1)' || { echo "make $@: $(1) is not built yet" >&2; exit 1; }
 endef
 
-.PHONY: build test lint fmt tidy fuzz bench cover demo dist repro contract interop e2e fixtures docs \
+.PHONY: build test lint fmt tidy fuzz bench cover demo dist packages image repro contract interop e2e fixtures docs \
 	release-rehearsal release-compare release-publish release-check release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -74,6 +74,19 @@ demo: ## show the main job, from source to a running server and back to none
 
 dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
 	$(DIST) build -o $(BUILD)/dist -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
+
+packages: ## make .deb and .rpm packages of what `make dist` built (build/packages)
+	@for arch in amd64 arm64; do \
+		bin=$(CURDIR)/$(BUILD)/dist/bin; \
+		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "no build for linux/$$arch: make dist"; continue; }; \
+		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version $(VERSION) -arch $$arch -license $(CURDIR)/LICENSE \
+			fleeting-plugin=$$bin/fleeting-plugin-linux-$$arch fleeting-plugin-openstack=$$bin/fleeting-plugin-openstack-linux-$$arch; \
+	done
+	@ls $(BUILD)/packages
+
+image: ## make the container image of fleeting-plugin, as a layout (build/image)
+	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -version $(VERSION) -revision $(REVISION) \
+		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
 
 repro: ## build twice, in different folders with empty caches, and compare bit for bit
 	$(DIST) repro -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
@@ -124,7 +137,7 @@ release-check: ## release: install RELEASE_REF as a user would, and verify what 
 	$(FLEETING) list --dir $(BUILD)/installed
 
 release-show: ## release: make the GitHub release, with executables and checksums
-	gh release create 'v$(VERSION)' --verify-tag --title 'v$(VERSION)' --notes-file CHANGELOG.md $(BUILD)/dist/bin/*
+	gh release create 'v$(VERSION)' --verify-tag --title 'v$(VERSION)' --notes-file CHANGELOG.md $(BUILD)/dist/bin/* $(wildcard $(BUILD)/packages/*)
 
 ci: ## everything that CI checks
 	$(call timed,build,$(MAKE) --no-print-directory build)
