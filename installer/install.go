@@ -96,6 +96,9 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 		return Installed{}, err
 	}
 	receipt := newReceipt(plugin, verified, layer, extracted)
+	if got := receipt.executableDigest(); verified.Executable != "" && got != verified.Executable {
+		return Installed{}, fmt.Errorf("%w: the executable in layer %s is %s, announced was %s", ErrMismatch, layer.Digest, got, verified.Executable)
+	}
 	receipt.Installed = i.now().UTC().Truncate(1e9)
 	content, err := receipt.encode()
 	if err != nil {

@@ -58,8 +58,8 @@ type LockedPlatform struct {
 	Platform string        `toml:"platform" json:"platform"`
 	Manifest digest.Digest `toml:"manifest" json:"manifest"`
 	Layer    digest.Digest `toml:"layer" json:"layer"`
-	// Executable is known for platforms that the publisher's manifest says it
-	// for, and for those that were installed when the lock was written.
+	// Executable is known where the publisher's index announces it, as ours do,
+	// and for what was installed when the lock was written.
 	Executable digest.Digest `toml:"executable,omitempty" json:"executable,omitempty"`
 }
 

@@ -51,7 +51,10 @@ func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string)
 		Signers: verified.Verification.Signers(),
 	}
 	if verified.Index == "" {
-		entry.Platforms = []LockedPlatform{{Platform: verified.Platform, Manifest: verified.Manifest, Layer: verified.Layer}}
+		entry.Platforms = []LockedPlatform{{
+			Platform: verified.Platform, Manifest: verified.Manifest, Layer: verified.Layer, Executable: verified.Executable,
+		}}
+		i.fillExecutables(&entry)
 		return entry, nil
 	}
 	if !verified.coversIndex() {
@@ -88,14 +91,14 @@ func lockPlatforms(ctx context.Context, verified Verified) ([]LockedPlatform, er
 		if !ok {
 			continue
 		}
-		layer, err := lockLayer(ctx, verified.source, top, entry, platform.String())
+		locked, err := lockPlatform(ctx, verified.source, top, entry, platform.String())
 		if errors.Is(err, ErrNotPlugin) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		platforms = append(platforms, LockedPlatform{Platform: platform.String(), Manifest: entry.Digest, Layer: layer})
+		platforms = append(platforms, locked)
 	}
 	slices.SortStableFunc(platforms, func(a, b LockedPlatform) int {
 		return cmp.Or(cmp.Compare(a.Platform, b.Platform), cmp.Compare(a.Manifest, b.Manifest))
@@ -111,25 +114,26 @@ func entryPlatform(entry ocispec.Descriptor) (artifact.Platform, bool) {
 	return platform, err == nil && platform.OS() != "unknown"
 }
 
-func lockLayer(ctx context.Context, src Source, top admission.Document, entry ocispec.Descriptor, platform string) (digest.Digest, error) {
+func lockPlatform(ctx context.Context, src Source, top admission.Document, entry ocispec.Descriptor, platform string) (LockedPlatform, error) {
 	document, err := fetchDocument(ctx, src, entry)
 	if err != nil {
-		return "", err
+		return LockedPlatform{}, err
 	}
 	document.Descriptor.Platform = nil
 	chain, err := admission.NewChain(&top, document)
 	if err != nil {
-		return "", err
+		return LockedPlatform{}, err
 	}
 	p, err := findPayload(ctx, src, chain, platform)
 	if err != nil {
-		return "", err
+		return LockedPlatform{}, err
 	}
-	return p.layers[0].Digest, nil
+	executable, err := executableOf(chain)
+	return LockedPlatform{Platform: platform, Manifest: entry.Digest, Layer: p.layers[0].Digest, Executable: executable}, err
 }
 
-// fillExecutables adds the digest of the executable where the same manifest is
-// installed and is as its receipt says.
+// fillExecutables adds the digest of the executable where the publisher did not
+// announce it and the same manifest is installed.
 func (i *Installer) fillExecutables(entry *Locked) {
 	if i.folder == nil {
 		return
@@ -140,7 +144,7 @@ func (i *Installer) fillExecutables(entry *Locked) {
 	}
 	for _, installed := range list {
 		for n := range entry.Platforms {
-			if installed.Receipt.Manifest == entry.Platforms[n].Manifest && !installed.Foreign {
+			if entry.Platforms[n].Executable == "" && installed.Receipt.Manifest == entry.Platforms[n].Manifest && !installed.Foreign {
 				entry.Platforms[n].Executable = installed.Receipt.executableDigest()
 			}
 		}
@@ -182,6 +186,7 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 	}
 	// The receipt has the reference as it was asked for.
 	verified.Reference = ref
+	verified.Executable = cmp.Or(entry.platform(verified.Platform).Executable, verified.Executable)
 	if i.folder == nil {
 		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
 	}
@@ -243,6 +248,9 @@ func (l Locked) matches(verified Verified) error {
 	if !verified.Version.Equal(l.Version) || verified.Digest() != l.Index ||
 		verified.Manifest != platform.Manifest || verified.Layer != platform.Layer {
 		return fmt.Errorf("%w: locked %s %s, found %s %s", ErrMoved, l.Version, platform.Manifest, verified.Version, verified.Manifest)
+	}
+	if platform.Executable != "" && verified.Executable != "" && platform.Executable != verified.Executable {
+		return fmt.Errorf("%w: the lock has executable %s, the publisher announces %s", ErrMoved, platform.Executable, verified.Executable)
 	}
 	if !sameSigners(l.Signers, verified.Verification.Signers()) {
 		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, l.Signers, verified.Verification.Signers())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
@@ -125,6 +126,24 @@ func entrypoint(config ocispec.Image, executable string) (string, error) {
 		return "", fmt.Errorf("%w: the image runs %s, not a plugin", ErrNotPlugin, at)
 	}
 	return at, nil
+}
+
+// executableOf is the digest of the executable that the publisher announced, ""
+// without an announcement. One that cannot be read is no plugin of ours: nobody
+// could say afterwards what was meant.
+func executableOf(chain admission.Chain) (digest.Digest, error) {
+	text := chain.Annotation(artifact.AnnotationExecutable)
+	if text == "" {
+		return "", nil
+	}
+	announced, err := digest.Parse(text)
+	if err == nil && announced.Algorithm() != digest.SHA256 {
+		err = digest.ErrDigestUnsupported
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: annotation %s %.80q: %w", ErrNotPlugin, artifact.AnnotationExecutable, text, err)
+	}
+	return announced, nil
 }
 
 func envVersion(config ocispec.Image) string {

@@ -31,6 +31,9 @@ type Resolution struct {
 	// Layer is the digest of the layer that holds the plugin, Size its bytes.
 	Layer digest.Digest `json:"layer"`
 	Size  int64         `json:"size"`
+	// Executable is the digest that the publisher says the executable has, ""
+	// where nothing says so.
+	Executable digest.Digest `json:"executable,omitempty"`
 	// Platform is that of the manifest, such as linux/arm/v7.
 	Platform string `json:"platform"`
 	// Explanation says in sentences why this version and this platform.
@@ -267,6 +270,9 @@ func (r *Resolution) describe(ctx context.Context, src Source, found picked) err
 	r.payload = p
 	r.Manifest = r.chain.ManifestDigest()
 	r.Layer, r.Size = p.layers[0].Digest, p.layers[0].Size
+	if r.Executable, err = executableOf(r.chain); err != nil {
+		return err
+	}
 	r.Version, err = p.settleVersion(found)
 	if err != nil {
 		return err

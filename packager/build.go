@@ -220,6 +220,7 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 		entries[i].Annotations = map[string]string{
 			ocispec.AnnotationVersion:       b.version.String(),
 			ocispec.AnnotationBaseImageName: "scratch",
+			artifact.AnnotationExecutable:   string(digest.NewDigestFromEncoded(digest.SHA256, p.in.binary().sha256)),
 		}
 		if p.base != nil {
 			entries[i].Annotations[ocispec.AnnotationBaseImageName] = p.base.name

@@ -106,9 +106,30 @@ func TestGoldenDigest(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
 	_, packed := pack(t, "1.0.0", scan(t, dir))
-	const layer, index = "sha256:88c4a65096ac70589c9554791ecb77c3f053470aaa60cb39c551e31b76f97fa5", "sha256:7d58066bfb892af5bb9be3bf6bb015363b4de2b28cd643d4a06b74e640250073"
+	const layer, index = "sha256:88c4a65096ac70589c9554791ecb77c3f053470aaa60cb39c551e31b76f97fa5", "sha256:f6237da54156a2aa7dd7116a9a0fd5dfa321c690cb8b77f66878c94b3b7dc808"
 	if packed.Platforms[0].Layer != layer || packed.Digest != index {
 		t.Errorf("layer %s, index %s", packed.Platforms[0].Layer, packed.Digest)
+	}
+}
+
+// TestAnnouncedExecutable holds that each entry of the index says which
+// executable its layer has.
+func TestAnnouncedExecutable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
+	layout, packed := pack(t, "1.0.0", scan(t, dir))
+	content, err := os.ReadFile(filepath.Join(layout, "blobs", "sha256", packed.Digest.Encoded()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := artifact.DecodeIndex(ocispec.MediaTypeImageIndex, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := index.Manifests[0].Annotations[artifact.AnnotationExecutable]
+	if want := digest.FromBytes(elfFile()).String(); got != want {
+		t.Errorf("announced %q; want %s", got, want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"path"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -55,10 +56,11 @@ func Publish(tb testing.TB, to Target, p Plugin, tags ...string) Published {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		manifest, layer := publishPlatform(tb, to, p, platform)
+		manifest, layer, executable := publishPlatform(tb, to, p, platform)
 		out.Manifests[name], out.Layers[name] = manifest, layer
 		oci := platform.OCI()
 		manifest.Platform = &oci
+		manifest.Annotations = map[string]string{artifact.AnnotationExecutable: executable.String()}
 		index.Manifests = append(index.Manifests, manifest)
 	}
 	if p.Index != nil {
@@ -68,7 +70,7 @@ func Publish(tb testing.TB, to Target, p Plugin, tags ...string) Published {
 	return out
 }
 
-func publishPlatform(tb testing.TB, to Target, p Plugin, platform artifact.Platform) (manifest, layer ocispec.Descriptor) {
+func publishPlatform(tb testing.TB, to Target, p Plugin, platform artifact.Platform) (manifest, layer ocispec.Descriptor, executable digest.Digest) {
 	tb.Helper()
 	entries := []Entry{{Name: "plugin/" + platform.Executable(), Body: p.Body + " " + platform.String()}}
 	if platform.OS() == "windows" {
@@ -76,6 +78,11 @@ func publishPlatform(tb testing.TB, to Target, p Plugin, platform artifact.Platf
 	}
 	if p.Entries != nil {
 		entries = p.Entries(platform.String(), entries)
+	}
+	for _, entry := range entries {
+		if path.Base(entry.Name) == platform.Executable() {
+			executable = digest.FromString(entry.Body)
+		}
 	}
 	archive := Tar(tb, entries)
 	layer = PushBlob(tb, to, ocispec.MediaTypeImageLayerGzip, Gzip(tb, archive))
@@ -94,7 +101,7 @@ func publishPlatform(tb testing.TB, to Target, p Plugin, platform artifact.Platf
 	if p.Manifest != nil {
 		p.Manifest(&m)
 	}
-	return PushJSON(tb, to, ocispec.MediaTypeImageManifest, m), layer
+	return PushJSON(tb, to, ocispec.MediaTypeImageManifest, m), layer, executable
 }
 
 // PushJSON pushes a manifest or index under the tags.
