@@ -27,10 +27,11 @@ func (g *Group) Check(ctx context.Context, name string) error {
 		return nil //nolint:nilerr // a question that cannot be asked says nothing about the server
 	}
 	switch server.Phase {
-	case Running, Unknown, Suspect:
+	case Running, Unknown, Suspect, Building:
+		// It was up; one that builds again lost its addresses in Nova's cache.
 		g.lookedNow(name)
 		return nil
-	case Building, Broken, Deleting, Gone:
+	case Broken, Deleting, Gone:
 	}
 	return fmt.Errorf("%w: %s", ErrNotRunning, server.Detail)
 }
@@ -45,6 +46,8 @@ func (g *Group) checkKnown(name string) (id string, fresh bool, err error) {
 		return "", false, ErrNoServer
 	case inst.stage != live:
 		return "", false, fmt.Errorf("%w: %s", ErrNotRunning, inst.why)
+	case !inst.up:
+		return "", false, fmt.Errorf("%w: not up yet", ErrNotRunning)
 	}
 	return inst.id, g.now().Sub(inst.looked) < freshEnough, nil
 }
