@@ -134,7 +134,7 @@ func choose(inst *instance, servers []Server) Server {
 
 // condemnStray deletes a server that doubles a name.
 func (g *Group) condemnStray(s Server) {
-	if g.strays[s.ID] != nil {
+	if g.strays[s.ID] != nil || s.Phase == Gone {
 		return
 	}
 	g.seq++

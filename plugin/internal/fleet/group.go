@@ -130,11 +130,14 @@ func (g *Group) succeed(inst *instance) {
 func (g *Group) bury(inst *instance) {
 	inst.stage = gone
 	inst.server = Server{}
-	if inst.posted || inst.id != "" {
-		g.tombstones[inst.name] = tombstone{until: g.now().Add(tombstoneLife), id: inst.id}
-	}
 	if inst.stray {
 		delete(g.strays, inst.id)
+		if g.instances[inst.name] != nil {
+			return // the name belongs to another server, which goes on
+		}
+	}
+	if inst.posted || inst.id != "" {
+		g.tombstones[inst.name] = tombstone{since: g.now(), until: g.now().Add(tombstoneLife), id: inst.id}
 	}
 }
 
@@ -152,10 +155,10 @@ func (g *Group) condemn(inst *instance, why string) {
 }
 
 // tombstone remembers a name that was given up, and the server that was proved
-// gone under it.
+// gone under it, if there was one, and since when.
 type tombstone struct {
-	until time.Time
-	id    string
+	since, until time.Time
+	id           string
 }
 
 // tombstoneLife is how long a name that was given up may still turn up in a

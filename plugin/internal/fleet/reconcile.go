@@ -37,7 +37,7 @@ func (g *Group) match(name string, servers []Server) {
 	switch {
 	case known && inst.stage == queued && inst.busy:
 		// The answer to its creation is about to come.
-	case known && inst.stage == gone, !g.tombstones[name].until.IsZero():
+	case known && inst.stage == gone, !known && !g.tombstones[name].until.IsZero():
 		g.condemnRisen(name, servers)
 	case known && (inst.stage == condemned || inst.stage == quarantined):
 		for _, s := range servers {
@@ -56,10 +56,12 @@ func (g *Group) match(name string, servers []Server) {
 
 // condemnRisen deletes servers whose name was given up for good, for example
 // because a gateway passed their creation on very late. The one that was
-// proved gone itself is only a listing that lags.
+// proved gone itself is at first only a listing that lags.
 func (g *Group) condemnRisen(name string, servers []Server) {
+	tomb := g.tombstones[name]
 	for _, s := range servers {
-		if s.ID != g.tombstones[name].id && s.Phase != Gone {
+		lags := s.ID == tomb.id && g.now().Sub(tomb.since) < birthGrace
+		if !lags {
 			g.condemnStray(s)
 		}
 	}

@@ -26,7 +26,11 @@ func (g *Group) remove(ctx context.Context, inst *instance) {
 		return // a listing proved it gone meanwhile
 	}
 	if errors.Is(err, ErrGone) {
-		g.bury(inst)
+		if g.newborn(inst) {
+			inst.due = g.now().Add(confirmPause)
+		} else {
+			g.bury(inst)
+		}
 		return
 	}
 	g.complain(inst, err)

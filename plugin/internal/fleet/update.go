@@ -96,11 +96,17 @@ func (g *Group) confirm(inst *instance, server Server, err error) {
 		g.observe(inst, server)
 	case !errors.Is(err, ErrGone):
 		// Not known now: what was reported last is reported again.
-	case !inst.seen && g.now().Sub(inst.born) < birthGrace:
+	case g.newborn(inst):
 		inst.confirmed = g.now()
 	default:
 		g.vanish(inst)
 	}
+}
+
+// newborn tells a server that was accepted a moment ago and never seen: that
+// the cloud does not know it yet is no proof that there will be none.
+func (g *Group) newborn(inst *instance) bool {
+	return !inst.seen && g.now().Sub(inst.born) < birthGrace
 }
 
 // vanish notes that a server is proved gone.
