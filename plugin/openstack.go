@@ -87,7 +87,7 @@ func (o *openstack) Create(ctx context.Context, name string) (string, error) {
 	}
 	accepted, err := o.client.CreateServer(ctx, o.spec(name, image.ID))
 	if err != nil {
-		return "", fleetError(err)
+		return "", createError(err)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -187,7 +187,7 @@ func (o *openstack) explain(s cloud.Server) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// fleetError adds the meaning that a group gives to an error of the cloud.
+// fleetError adds the meaning that a group gives to an error about one server.
 func fleetError(err error) error {
 	switch {
 	case err == nil:
@@ -196,9 +196,18 @@ func fleetError(err error) error {
 		return fmt.Errorf("%w: %w", fleet.ErrGone, err)
 	case errors.Is(err, cloud.ErrConflict):
 		return fmt.Errorf("%w: %w", fleet.ErrLocked, err)
-	case cloud.Unsure(err):
-		return fmt.Errorf("%w: %w", fleet.ErrDoubtful, err)
+	case cloud.Unanswered(err):
+		return fmt.Errorf("%w: %w", fleet.ErrUnanswered, err)
 	default:
 		return err
 	}
+}
+
+// createError adds the meaning that a group gives to a failed creation. A
+// conflict or a thing not found is not about the server here.
+func createError(err error) error {
+	if cloud.Unsure(err) {
+		return fmt.Errorf("%w: %w", fleet.ErrDoubtful, err)
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package cloud
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 )
 
@@ -84,4 +85,23 @@ func (e *Error) Unwrap() []error {
 func Unsure(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Unsure
+}
+
+// Unanswered reports whether err says nothing about what was asked for: no
+// answer came, something in front of the service gave it, or the call was not
+// let through for its rate or its credentials.
+func Unanswered(err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return errors.Is(err, ErrUnauthorized)
+	}
+	switch e.Status {
+	case 0:
+		return errors.Is(e.Kind, ErrTransient) || errors.Is(e.Kind, ErrUnauthorized)
+	case http.StatusUnauthorized, http.StatusTooManyRequests, statusTokenRate, http.StatusRequestEntityTooLarge,
+		http.StatusRequestTimeout, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	default:
+		return false
+	}
 }

@@ -27,7 +27,8 @@ type Maker interface {
 }
 
 // Remover deletes servers. Each method accepts that the server is gone by
-// returning an error that wraps [ErrGone].
+// returning an error that wraps [ErrGone], and says that the cloud could not be
+// asked by one that wraps [ErrUnanswered].
 type Remover interface {
 	// Delete asks for the deletion of a server and does not wait for it. An
 	// error that wraps [ErrLocked] asks for Unlock first.

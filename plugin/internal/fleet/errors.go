@@ -11,6 +11,9 @@ var (
 	// ErrLocked means that a deletion was refused until the server is
 	// unlocked or its state changes.
 	ErrLocked = errors.New("server is locked")
+	// ErrUnanswered means that the cloud could not be asked: it neither did
+	// nor refused anything.
+	ErrUnanswered = errors.New("cloud did not answer")
 )
 
 // Errors of a [Group].

@@ -150,6 +150,7 @@ func (g *Group) condemn(inst *instance, why string) {
 	inst.why = why
 	inst.attempts = 0
 	inst.deathBegan = g.now()
+	inst.tried = g.now()
 	inst.due = g.now()
 	g.kick()
 }

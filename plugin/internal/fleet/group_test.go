@@ -113,7 +113,7 @@ func (c *cloud) names() map[string]int {
 }
 
 // run starts a group over a cloud in a synctest bubble.
-func run(t *testing.T, c *cloud) *fleet.Group {
+func run(t *testing.T, c fleet.Cloud) *fleet.Group {
 	t.Helper()
 	group := fleet.New(fleet.Settings{
 		Name: "g", MaxSize: 100, ParallelCreates: 10, ParallelDeletes: 10,

@@ -49,6 +49,7 @@ type instance struct {
 	due      time.Time // when the next job may start
 	attempts int       // attempts of the present kind of job
 	accepted bool      // the cloud took its deletion on
+	tried    time.Time // when its deletion was last tried
 	complain string    // last deletion error that was logged
 
 	last State // what was last reported; empty: nothing yet

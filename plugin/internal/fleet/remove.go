@@ -34,6 +34,11 @@ func (g *Group) remove(ctx context.Context, inst *instance) {
 		return
 	}
 	g.complain(inst, err)
+	if errors.Is(err, ErrUnanswered) {
+		// The time in which the cloud could not be asked does not count.
+		inst.deathBegan = inst.deathBegan.Add(g.now().Sub(inst.tried))
+	}
+	inst.tried = g.now()
 	inst.accepted = inst.accepted || err == nil
 	inst.due = g.now().Add(deleteRetry)
 	if g.closing && !inst.accepted {
