@@ -177,31 +177,23 @@ func parseClouds(path, key string, content []byte) (map[string]map[string]any, e
 	if !ok {
 		return nil, fmt.Errorf("%s: there is no %q at its top", path, key)
 	}
-	clouds := map[string]map[string]any{}
-	if err := node.Decode(&clouds); err != nil {
+	entries, err := (&yamlText{left: yamlNodes}).value(&node)
+	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, withoutValues(err))
 	}
+	sections, ok := entries.(map[string]any)
+	if !ok && entries != nil {
+		return nil, fmt.Errorf("%s: %q %w", path, key, errYAMLSection)
+	}
+	clouds := map[string]map[string]any{}
+	for name, content := range sections {
+		section, isMap := content.(map[string]any)
+		if !isMap && content != nil {
+			return nil, fmt.Errorf("%s: %s.%s %w", path, key, name, errYAMLSection)
+		}
+		clouds[name] = section
+	}
 	return clouds, nil
-}
-
-// withoutValues keeps the place of a YAML error and drops the value that it
-// quotes, which may be a password.
-func withoutValues(err error) error {
-	var types *yaml.TypeError
-	if !errors.As(err, &types) {
-		return errors.New("it is not valid YAML: " + firstLine(err.Error()))
-	}
-	places := make([]string, 0, len(types.Errors))
-	for _, text := range types.Errors {
-		place, _, _ := strings.Cut(text, ": ")
-		places = append(places, place)
-	}
-	return fmt.Errorf("values of the wrong type at %s", strings.Join(places, ", "))
-}
-
-func firstLine(text string) string {
-	line, _, _ := strings.Cut(text, "\n")
-	return line
 }
 
 // overlay lays top over base, mapping by mapping.
@@ -229,7 +221,8 @@ func decodeEntry(path, name string, raw map[string]any) (cloudsEntry, error) {
 		err = yaml.Unmarshal(text, &entry)
 	}
 	if err != nil {
-		return cloudsEntry{}, fmt.Errorf("%s: cloud %q: %w", path, name, withoutValues(err))
+		return cloudsEntry{}, fmt.Errorf("%s: cloud %q: a value has the wrong type: verify takes true or false, auth a section, regions a list, the rest text",
+			path, name)
 	}
 	return entry, nil
 }

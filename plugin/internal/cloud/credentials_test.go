@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,7 +98,9 @@ func TestIncompleteCloudsFiles(t *testing.T) {
 	for name, row := range map[string]struct{ clouds, says string }{
 		"empty":                 {"", `no "clouds"`},
 		"no YAML":               {"clouds: [", "not valid YAML"},
-		"a list":                {"clouds: []", "wrong type"},
+		"a list":                {"clouds: []", "is no section"},
+		"an entry of text":      {"clouds: {c: x}", "clouds.c is no section"},
+		"verify in words":       {"clouds: {c: {auth: {}, verify: \"no\"}}", "verify takes true or false"},
 		"another cloud":         {"clouds: {d: {}}", `no cloud "c"; it has: d`},
 		"no auth":               {"clouds: {c: {region_name: R}}", "no auth section"},
 		"null entry":            {"clouds: {c: }", "no auth section"},
@@ -201,4 +204,86 @@ func FuzzCloudsYAML(f *testing.F) {
 			t.Errorf("accepted without auth_url")
 		}
 	})
+}
+
+// TestLiteralsStayText: what openstacksdk reads as text, an ID of digits with
+// one e or a password of digits with leading zeros, is no number here either.
+func TestLiteralsStayText(t *testing.T) {
+	t.Parallel()
+	creds, err := load(t, `
+base: &base
+  auth_url: https://k/v3
+  user_domain_id: 00000000000000000000000000000007
+clouds:
+  c:
+    auth:
+      <<: *base
+      username: 0123
+      password: 0017
+      project_id: 12345678901234567890123456789012
+      project_domain_id: 1234567890e23456
+    verify: false
+    cacert: ""
+    region_name: 1.10
+    regions: [1.10]
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := gophercloud.AuthOptions{
+		IdentityEndpoint: "https://k/v3", Username: "0123", Password: "0017", DomainID: "00000000000000000000000000000007",
+		Scope: &gophercloud.AuthScope{ProjectID: "12345678901234567890123456789012"},
+	}
+	if diff := cmp.Diff(want, creds.auth); diff != "" {
+		t.Errorf("options (-want +got):\n%s", diff)
+	}
+	if creds.region != "1.10" || !creds.tls.insecure {
+		t.Errorf("region %q, insecure %v", creds.region, creds.tls.insecure)
+	}
+}
+
+// TestAliasesThatNeverEnd neither crash nor take for ever.
+func TestAliasesThatNeverEnd(t *testing.T) {
+	t.Parallel()
+	bomb := "a0: &a0 [x, x]\n"
+	for i := range 30 {
+		bomb += fmt.Sprintf("a%d: &a%d [*a%d, *a%d]\n", i+1, i+1, i, i)
+	}
+	for name, text := range map[string]string{
+		"bomb":  bomb + "clouds: {c: {auth: *a30}}\n",
+		"cycle": "clouds: &me\n  c: *me\n",
+	} {
+		if _, err := load(t, text, nil); err == nil || len(err.Error()) > 300 {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// TestVerifyIsRead: a boolean stays one.
+func TestVerifyIsRead(t *testing.T) {
+	t.Parallel()
+	for value, insecure := range map[string]bool{"true": false, "false": true, "null": false} {
+		creds, err := load(t, passwordCloud+"    verify: "+value+"\n", nil)
+		if err != nil || creds.tls.insecure != insecure {
+			t.Errorf("verify: %s: insecure %v, %v", value, creds.tls.insecure, err)
+		}
+	}
+}
+
+// TestYAMLErrorsShowNoSecret: some of the YAML library's errors quote the text
+// that they stumble over.
+func TestYAMLErrorsShowNoSecret(t *testing.T) {
+	t.Parallel()
+	for _, password := range []string{"*hunter2", "&hunter2", "!hunter2 x", "[hunter2", "{hunter2: &x", "\"hunter2", "'hunter2", "@hunter2", "%hunter2", "[hunter2]", "{hunter2: 1}", "x\n hunter2: 1", "x\n  hunter2: &hunter2 *hunter2"} {
+		_, err := load(t, "clouds:\n  c:\n    auth: {}\n    auth_type: "+password+"\n    cacert: "+password+"\n", nil)
+		if err == nil {
+			t.Errorf("%q: no error", password)
+		} else if strings.Contains(err.Error(), "hunter2") && !strings.Contains(err.Error(), "auth_type") {
+			t.Errorf("%q is quoted: %v", password, err)
+		}
+		_, err = load(t, "clouds:\n  c:\n    auth:\n      auth_url: x\n      password: "+password+"\n", nil)
+		if err != nil && strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%q is quoted: %v", password, err)
+		}
+	}
 }
