@@ -2,9 +2,12 @@ package packager
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -146,12 +149,22 @@ func readBundle(content []byte) (Claimant, envelope) {
 		return Claimant{}, envelope{}
 	}
 	c := Claimant{
-		Key: b.Material.PublicKey.Hint, Logged: len(b.Material.TlogEntries) > 0, Timestamped: len(b.Material.Timestamps.RFC3161) > 0,
+		Key: keyID(b.Material.PublicKey.Hint), Logged: len(b.Material.TlogEntries) > 0, Timestamped: len(b.Material.Timestamps.RFC3161) > 0,
 	}
 	if raw := b.Material.Certificate.RawBytes; len(raw) > 0 {
 		c.Identity, c.Issuer = identityOf(raw)
 	}
 	return c, b.Envelope
+}
+
+// keyID turns the hint of cosign's bundles, base64 of the SHA-256 of the public
+// key in DER form, into the hexadecimal form that the installer's
+// verification show. Other hints stay as they are.
+func keyID(hint string) string {
+	if raw, err := base64.StdEncoding.DecodeString(hint); err == nil && len(raw) == sha256.Size {
+		return hex.EncodeToString(raw)
+	}
+	return hint
 }
 
 // identityOf reads name and issuer out of a Fulcio certificate.
@@ -214,9 +227,10 @@ func countComponents(content []byte) (all, licensed int) {
 		Packages []struct {
 			LicenseDeclared string `json:"licenseDeclared"`
 		} `json:"packages"`
-		Components []struct {
-			Licenses []json.RawMessage `json:"licenses"`
-		} `json:"components"`
+		Components []component `json:"components"`
+		Metadata   struct {
+			Component component `json:"component"`
+		} `json:"metadata"`
 	}
 	if json.Unmarshal(content, &doc) != nil {
 		return 0, 0
@@ -226,12 +240,23 @@ func countComponents(content []byte) (all, licensed int) {
 			licensed++
 		}
 	}
+	// The one executable that a CycloneDX document is about is listed apart; a
+	// release as a whole is no component, and has no checksum.
+	if len(doc.Metadata.Component.Hashes) > 0 {
+		doc.Components = append(doc.Components, doc.Metadata.Component)
+	}
 	for _, c := range doc.Components {
 		if len(c.Licenses) > 0 {
 			licensed++
 		}
 	}
 	return len(doc.Packages) + len(doc.Components), licensed
+}
+
+// component holds what is counted of one in a CycloneDX document.
+type component struct {
+	Licenses []json.RawMessage `json:"licenses"`
+	Hashes   []json.RawMessage `json:"hashes"`
 }
 
 // noLicense is how SPDX writes that a licence is not known.

@@ -93,7 +93,8 @@ type InspectedDocument struct {
 
 // Claimant is who says to have signed.
 type Claimant struct {
-	// Key is a hint for the public key, Identity and Issuer are from the
+	// Key is the SHA-256 of the public key in DER form, hexadecimal, where the
+	// signature says it: that of a tag does not. Identity and Issuer are from the
 	// certificate of a keyless signature.
 	Key      string `json:"key,omitempty"`
 	Identity string `json:"identity,omitempty"`

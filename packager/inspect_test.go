@@ -2,6 +2,8 @@ package packager_test
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,7 +23,16 @@ import (
 // TestInspectShowsAll also has the runner's installer take the signed release.
 func TestInspectShowsAll(t *testing.T) {
 	t.Parallel()
-	signer, _ := keyPair(t)
+	signer, verifier := keyPair(t)
+	public, err := verifier.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalPKIXPublicKey(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyID := fmt.Sprintf("%x", sha256.Sum256(der))
 	provenance, err := packager.DetectBuild(githubEnv).Provenance()
 	if err != nil {
 		t.Fatal(err)
@@ -48,6 +59,9 @@ func TestInspectShowsAll(t *testing.T) {
 		count := map[string]int{}
 		for _, s := range report.Signatures {
 			count[s.Subject+" "+s.Form]++
+			if want := map[string]string{"tag": "", "bundle": keyID}[s.Form]; s.Key != want {
+				t.Errorf("%s, %s: key %q, want %q", s.Subject, s.Form, s.Key, want)
+			}
 		}
 		for _, a := range report.Attestations {
 			count[a.Subject+" "+a.Form+" "+a.PredicateType]++
@@ -55,7 +69,12 @@ func TestInspectShowsAll(t *testing.T) {
 				t.Errorf("provenance: %+v", a)
 			}
 		}
+		components := map[string]int{}
 		for _, d := range report.Documents {
+			if have, ok := components[d.Subject]; ok && have != d.Components {
+				t.Errorf("%s: %d components in one format, %d in the other", d.Subject, have, d.Components)
+			}
+			components[d.Subject] = d.Components
 			count[d.Subject+" "+d.MediaType]++
 			if d.Components < 2 {
 				t.Errorf("document: %+v", d)

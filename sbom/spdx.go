@@ -168,7 +168,7 @@ func (e Executable) key() string { return "file:" + e.Platform + "/" + e.Name + 
 
 // key identifies the module within a document.
 func (m Module) key() string {
-	return strings.Join([]string{m.PURL(), m.Sum, m.Replaces}, " ")
+	return strings.TrimSpace(strings.Join([]string{m.PURL(), m.Sum, m.Replaces}, " "))
 }
 
 // digest returns the go.sum checksum in hexadecimal. It covers the list of the

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -73,59 +70,4 @@ func openSource(cmd *cobra.Command, registry *cli.RegistryFlags, arg string) (pa
 		return nil, "", cli.Usagef("%s holds %s: name one, as in %s:VERSION", dir, strings.Join(tags, ", "), dir)
 	}
 	return layout, tags[0], nil
-}
-
-func printReport(w io.Writer, r *packager.Report) error {
-	fmt.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
-	line := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "%-14s %s\n", name, value)
-		}
-	}
-	line("version", r.Version)
-	line("tags", strings.Join(r.Tags, ", "))
-	line("minimum runner", r.MinimumRunner)
-	line("library", r.Library)
-	for _, name := range slices.Sorted(maps.Keys(r.Annotations)) {
-		short, ok := strings.CutPrefix(name, "org.opencontainers.image.")
-		if ok && short != "version" {
-			line(short, r.Annotations[name])
-		}
-	}
-	fmt.Fprintln(w)
-	rows := make([][]string, len(r.Platforms))
-	for i, p := range r.Platforms {
-		rows[i] = []string{p.Platform, p.Version, size(p.Size), p.Digest.String()}
-	}
-	if err := cli.Table(w, []string{"platform", "version", "size", "manifest"}, rows); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
-	return cli.Table(w, []string{"subject", "what", "form", "says to be by", "log", "time"}, evidenceRows(r))
-}
-
-// evidenceRows lists signatures, attestations and documents.
-func evidenceRows(r *packager.Report) [][]string {
-	var rows [][]string
-	for _, s := range r.Signatures {
-		rows = append(rows, []string{s.Subject, "signature", s.Form, s.String(), yes(s.Logged), yes(s.Timestamped)})
-	}
-	for _, a := range r.Attestations {
-		rows = append(rows, []string{a.Subject, a.PredicateType, a.Form, a.String(), yes(a.Logged), yes(a.Timestamped)})
-	}
-	for _, d := range r.Documents {
-		what := fmt.Sprintf("%s, %d components, %d with a licence", d.MediaType, d.Components, d.Licensed)
-		rows = append(rows, []string{d.Subject, what, "referrer", "-", "-", "-"})
-	}
-	if len(rows) == 0 {
-		rows = [][]string{{"index", "nothing: neither signed nor attested", "-", "-", "-", "-"}}
-	}
-	return rows
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "-"
 }

@@ -1,0 +1,252 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// printReport writes what a person wants to see at a glance. Whatever is the
+// same for several manifests is one line; JSON has each by itself.
+func printReport(w io.Writer, r *packager.Report) error {
+	fmt.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "%-14s %s\n", name, value)
+		}
+	}
+	line("version", r.Version)
+	line("tags", strings.Join(r.Tags, ", "))
+	line("minimum runner", r.MinimumRunner)
+	line("library", r.Library)
+	for _, name := range slices.Sorted(maps.Keys(r.Annotations)) {
+		short, ok := strings.CutPrefix(name, "org.opencontainers.image.")
+		if ok && short != "version" {
+			line(short, r.Annotations[name])
+		}
+	}
+	fmt.Fprintln(w)
+	rows := make([][]string, len(r.Platforms))
+	for i, p := range r.Platforms {
+		rows[i] = []string{p.Platform, p.Version, size(p.Size), p.Digest.String()}
+	}
+	if err := cli.Table(w, []string{"platform", "version", "size", "manifest"}, rows); err != nil {
+		return err
+	}
+	if err := printEvidence(w, r); err != nil {
+		return err
+	}
+	return printDocuments(w, r)
+}
+
+// evidence is one kind of signed thing by one signer.
+type evidence struct {
+	signer, what, detail string
+	subjects, forms      set
+	// proofs counts those with an entry in a log and with a timestamp.
+	logged, timestamped, all int
+}
+
+// set is a set of words.
+type set map[string]bool
+
+func (s set) add(word string) { s[word] = true }
+
+// unnamedKey is the signer of what a tag holds: its signatures do not say
+// which key made them.
+const unnamedKey = "a key that is not named"
+
+// unnamedMark follows the form of evidence that is listed under the only key
+// that anything names, without naming it itself.
+const unnamedMark = "*"
+
+// onlyKey is the one key that signatures and attestations name, or "".
+func onlyKey(r *packager.Report) string {
+	keys := set{}
+	for _, s := range r.Signatures {
+		keys.add(s.Key)
+	}
+	for _, a := range r.Attestations {
+		keys.add(a.Key)
+	}
+	delete(keys, "")
+	if len(keys) != 1 {
+		return ""
+	}
+	return slices.Collect(maps.Keys(keys))[0]
+}
+
+// evidenceOf groups signatures and attestations by signer and kind.
+func evidenceOf(r *packager.Report) []*evidence {
+	var all []*evidence
+	only := onlyKey(r)
+	add := func(subject, form, what, detail string, c packager.Claimant) {
+		signer := c.String()
+		if c.Key == "" && c.Identity == "" {
+			signer = unnamedKey
+			if only != "" {
+				signer, form = packager.Claimant{Key: only}.String(), form+unnamedMark
+			}
+		}
+		i := slices.IndexFunc(all, func(e *evidence) bool {
+			return e.signer == signer && e.what == what && e.detail == detail
+		})
+		if i < 0 {
+			all = append(all, &evidence{signer: signer, what: what, detail: detail, subjects: set{}, forms: set{}})
+			i = len(all) - 1
+		}
+		e := all[i]
+		e.subjects.add(subject)
+		e.forms.add(form)
+		e.all++
+		if c.Logged {
+			e.logged++
+		}
+		if c.Timestamped {
+			e.timestamped++
+		}
+	}
+	for _, s := range r.Signatures {
+		add(s.Subject, s.Form, "signature", "", s.Claimant)
+	}
+	for _, a := range r.Attestations {
+		var detail []string
+		if a.Builder != "" {
+			detail = append(detail, "built by "+a.Builder)
+		}
+		if a.Source != "" {
+			detail = append(detail, strings.TrimSpace("from "+a.Source+" "+a.Revision))
+		}
+		add(a.Subject, a.Form, kindOfPredicate(a.PredicateType), strings.Join(detail, " "), a.Claimant)
+	}
+	return all
+}
+
+// kindOfPredicate shortens the types that everybody has.
+func kindOfPredicate(predicateType string) string {
+	switch predicateType {
+	case packager.PredicateSPDX:
+		return "SPDX"
+	case packager.PredicateCycloneDX:
+		return "CycloneDX"
+	case packager.PredicateProvenance:
+		return "provenance"
+	}
+	return predicateType
+}
+
+func printEvidence(w io.Writer, r *packager.Report) error {
+	all := evidenceOf(r)
+	if len(all) == 0 {
+		_, err := fmt.Fprintln(w, "\nneither signed nor attested")
+		return err
+	}
+	var signers []string
+	for _, e := range all {
+		if !slices.Contains(signers, e.signer) {
+			signers = append(signers, e.signer)
+		}
+	}
+	for _, signer := range signers {
+		fmt.Fprintf(w, "\nsays to be by %s\n", signer)
+		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, e := range all {
+			if e.signer == signer {
+				fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\n", e.what, subjects(r, e.subjects), strings.Join(slices.Sorted(maps.Keys(e.forms)), ", "), e.proofs())
+				if e.detail != "" {
+					fmt.Fprintf(tw, "    %s\n", e.detail)
+				}
+			}
+		}
+		if err := tw.Flush(); err != nil {
+			return err
+		}
+	}
+	if onlyKey(r) != "" && slices.ContainsFunc(all, func(e *evidence) bool { return e.forms["tag"+unnamedMark] }) {
+		fmt.Fprintln(w, "  * does not name its key; fleeting-plugin verify tells")
+	}
+	return nil
+}
+
+// proofs says when it was signed, as far as there is evidence.
+func (e *evidence) proofs() string {
+	var proofs []string
+	for _, p := range []struct {
+		n    int
+		name string
+	}{{e.logged, "logged"}, {e.timestamped, "timestamped"}} {
+		switch p.n {
+		case 0:
+		case e.all:
+			proofs = append(proofs, p.name)
+		default:
+			proofs = append(proofs, fmt.Sprintf("%d of %d %s", p.n, e.all, p.name))
+		}
+	}
+	if len(proofs) == 0 {
+		return "no proof of time"
+	}
+	return strings.Join(proofs, ", ")
+}
+
+// subjects names manifests, in the order of the index.
+func subjects(r *packager.Report, of set) string {
+	var names, missing []string
+	for _, p := range r.Platforms {
+		if of[p.Platform] {
+			names = append(names, p.Platform)
+		} else {
+			missing = append(missing, p.Platform)
+		}
+	}
+	if len(missing) == 0 && len(names) > 1 {
+		names = []string{fmt.Sprintf("all %d platforms", len(names))}
+	}
+	if of["index"] {
+		names = append([]string{"index"}, names...)
+	}
+	return strings.Join(names, ", ")
+}
+
+// printDocuments lists the bills of materials, one line for those that list
+// equally much.
+func printDocuments(w io.Writer, r *packager.Report) error {
+	type group struct {
+		what, contents string
+		subjects       set
+	}
+	var groups []*group
+	for _, d := range r.Documents {
+		what := d.MediaType
+		switch d.MediaType {
+		case artifact.MediaTypeSPDX:
+			what = "SPDX"
+		case artifact.MediaTypeCycloneDX:
+			what = "CycloneDX"
+		}
+		contents := fmt.Sprintf("%d components, %d with a licence", d.Components, d.Licensed)
+		i := slices.IndexFunc(groups, func(g *group) bool { return g.what == what && g.contents == contents })
+		if i < 0 {
+			groups = append(groups, &group{what, contents, set{}})
+			i = len(groups) - 1
+		}
+		groups[i].subjects.add(d.Subject)
+	}
+	if len(groups) == 0 {
+		_, err := fmt.Fprintln(w, "\nno bill of materials")
+		return err
+	}
+	fmt.Fprintln(w, "\nbills of materials")
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, g := range groups {
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", g.what, subjects(r, g.subjects), g.contents)
+	}
+	return tw.Flush()
+}
