@@ -194,7 +194,7 @@ func (l *lab) publishGuest(t *testing.T) {
 	index := v1.ImageIndex(empty.Index)
 	for _, arch := range architectures() {
 		file := filepath.Join(l.dir, "guest-"+arch)
-		run(t, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "test", "-c", "-tags", "e2e", "-trimpath", "-ldflags", "-s -w", "-o", file, "./guest")
+		run(t, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "test", "-c", "-tags", "e2eguest", "-trimpath", "-ldflags", "-s -w", "-o", file, "./guest")
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
 			Add:        guestImage(t, arch, file),
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},

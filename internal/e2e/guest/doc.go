@@ -4,5 +4,5 @@
 // fleeting's own client through the life of an instance. The OpenStack plugin
 // finds a simulated cloud on the container's loopback.
 //
-// The end-to-end tests compile it (build tag e2e); it does nothing elsewhere.
+// The end-to-end tests compile it (build tag e2eguest); it does nothing elsewhere.
 package guest
