@@ -156,7 +156,7 @@ func (c *Client) Repository(name string) (*Repository, error) {
 		return nil, fmt.Errorf("%w: repository name %q, want host/path without tag or digest", ErrInvalid, name)
 	}
 	r := &remote.Repository{
-		Client:               c.authClient(),
+		Client:               sessionClient{c.authClient()},
 		Reference:            ref,
 		PlainHTTP:            c.isPlainHTTP(ref.Registry),
 		TagListPageSize:      tagPageSize,

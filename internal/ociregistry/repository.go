@@ -94,41 +94,6 @@ func (r *Repository) Exists(ctx context.Context, desc ocispec.Descriptor) (bool,
 	return ok, wrap("look for", r.at(desc.Digest.String()), err)
 }
 
-// PushBlob uploads a blob unless it is there, and reports whether it did. open
-// is called anew for every attempt, so that a broken upload can be repeated.
-func (r *Repository) PushBlob(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) (bool, error) {
-	ref := r.at(desc.Digest.String())
-	if ok, err := r.Exists(ctx, desc); err != nil || ok {
-		return false, err
-	}
-	var err error
-	for attempt := 0; ; attempt++ {
-		if err = r.upload(ctx, desc, open); err == nil {
-			return true, nil
-		}
-		kind := kindOf(err)
-		again := attempt < r.client.retries.count && ctx.Err() == nil &&
-			(errors.Is(kind, ErrUnavailable) || errors.Is(kind, ErrRateLimited) || brokeOff(err))
-		if !again {
-			return false, wrap("push blob", ref, err)
-		}
-		wait := r.client.retries.wait(attempt)
-		r.client.logger.Info("blob upload failed, repeating", "blob", ref, "error", err, "wait", wait)
-		if err := sleep(ctx, wait); err != nil {
-			return false, wrap("push blob", ref, err)
-		}
-	}
-}
-
-func (r *Repository) upload(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) error {
-	body, err := open()
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	return r.remote.Blobs().Push(ctx, desc, body)
-}
-
 // errNoMount stops oras-go from uploading when a mount was not possible.
 var errNoMount = errors.New("not mounted")
 

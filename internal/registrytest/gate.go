@@ -1,7 +1,9 @@
 package registrytest
 
 import (
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"sync"
 	"testing"
@@ -17,8 +19,12 @@ type Gate struct {
 	seen   []Request
 }
 
-// Request is one request as it came in.
-type Request struct{ Method, Path, Query string }
+// Request is one request as it came in. Length is that of its body in bytes, -1
+// if it was not announced.
+type Request struct {
+	Method, Path, Query string
+	Length              int64
+}
 
 // Fault breaks matching requests. The zero value of each matcher matches all.
 type Fault struct {
@@ -36,6 +42,9 @@ type Fault struct {
 	Reset bool
 	// CutAfter cuts the connection after that many bytes of the answer's body.
 	CutAfter int
+	// CutUpload lets the registry have that many bytes of the request's body
+	// and then cuts the connection without an answer.
+	CutUpload int64
 	// Stall sends the header and half of nothing: the answer never ends until
 	// the client gives up.
 	Stall bool
@@ -82,7 +91,7 @@ func (g *Gate) Forget() {
 func (g *Gate) record(r *http.Request) *Fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.seen = append(g.seen, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery})
+	g.seen = append(g.seen, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Length: r.ContentLength})
 	for _, f := range g.faults {
 		if f.Method != "" && f.Method != r.Method || !f.re.MatchString(r.URL.Path) {
 			continue
@@ -118,6 +127,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	case f.CutAfter > 0:
 		g.next.ServeHTTP(&cutWriter{ResponseWriter: w, left: f.CutAfter}, r)
+	case f.CutUpload > 0:
+		r.Body = &cutBody{ReadCloser: r.Body, left: f.CutUpload}
+		g.next.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
 	case f.Stall:
 		w.Header().Set("Content-Length", "1000000")
 		w.WriteHeader(http.StatusOK)
@@ -130,6 +143,21 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		g.next.ServeHTTP(w, r)
 	}
+}
+
+// cutBody loses the connection to the client after some bytes.
+type cutBody struct {
+	io.ReadCloser
+	left int64
+}
+
+func (c *cutBody) Read(p []byte) (int, error) {
+	if c.left == 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := c.ReadCloser.Read(p[:min(int64(len(p)), c.left)])
+	c.left -= int64(n)
+	return n, err
 }
 
 // cutWriter cuts the connection after some bytes.
