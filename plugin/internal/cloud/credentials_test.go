@@ -100,7 +100,7 @@ func TestIncompleteCloudsFiles(t *testing.T) {
 		"no YAML":               {"clouds: [", "not valid YAML"},
 		"a list":                {"clouds: []", "is no section"},
 		"an entry of text":      {"clouds: {c: x}", "clouds.c is no section"},
-		"verify in words":       {"clouds: {c: {auth: {}, verify: \"no\"}}", "verify takes true or false"},
+		"verify in words":       {"clouds: {c: {auth: {}, verify: perhaps}}", "verify takes true or false"},
 		"another cloud":         {"clouds: {d: {}}", `no cloud "c"; it has: d`},
 		"no auth":               {"clouds: {c: {region_name: R}}", "no auth section"},
 		"null entry":            {"clouds: {c: }", "no auth section"},
