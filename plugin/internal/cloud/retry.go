@@ -53,7 +53,8 @@ func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 		return 0, false
 	}
 	if seconds, err := strconv.Atoi(value); err == nil {
-		return time.Duration(seconds) * time.Second, true
+		// Bounded, for nothing may overflow.
+		return time.Duration(min(max(seconds, 0), 24*60*60)) * time.Second, true
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return at.Sub(now), true

@@ -39,6 +39,7 @@ func TestRetryDelay(t *testing.T) {
 		"429 in seconds":                    {status: 429, header: header("5"), least: 5 * s, again: true},
 		"429 as a date":                     {status: 429, header: header(now.Add(9 * s).Format(http.TimeFormat)), least: 9 * s, again: true},
 		"429 for too long":                  {status: 429, header: header("3600"), least: 30 * s, again: true},
+		"429 for longer than a duration":    {status: 429, header: header("10000000000"), least: 30 * s, again: true},
 		"429 in the past":                   {status: 429, header: header(now.Add(-s).Format(http.TimeFormat)), again: true},
 		"429 with nonsense":                 {status: 429, header: header("soon"), least: s, again: true},
 		"413 with Retry-After":              {status: 413, header: header("2"), changes: true, least: 2 * s, again: true},
