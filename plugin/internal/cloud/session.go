@@ -41,7 +41,7 @@ type session struct {
 // openSession authenticates for the first time.
 func openSession(ctx context.Context, opts Options) (*session, error) {
 	s := &session{opts: opts, transport: &swapTransport{}, log: opts.Log}
-	s.provider = &gophercloud.ProviderClient{HTTPClient: http.Client{Transport: s.transport}}
+	s.provider = &gophercloud.ProviderClient{HTTPClient: s.httpClient()}
 	s.provider.UseTokenLock()
 	s.identify(s.provider)
 	if err := s.authenticate(ctx); err != nil {
@@ -61,6 +61,10 @@ func openSession(ctx context.Context, opts Options) (*session, error) {
 		return s.authenticate(ctx)
 	}
 	return s, nil
+}
+
+func (s *session) httpClient() http.Client {
+	return http.Client{Transport: s.transport, CheckRedirect: checkRedirect}
 }
 
 func (s *session) identify(provider *gophercloud.ProviderClient) {
@@ -113,7 +117,7 @@ func (s *session) token(ctx context.Context, creds credentials) (*gophercloud.Pr
 	if err != nil {
 		return nil, fmt.Errorf("auth_url: %w", err)
 	}
-	once.HTTPClient = http.Client{Transport: s.transport}
+	once.HTTPClient = s.httpClient()
 	s.identify(once)
 	for attempt := 0; ; attempt++ {
 		err := openstack.AuthenticateV3(ctx, once, &creds.auth, gophercloud.EndpointOpts{})

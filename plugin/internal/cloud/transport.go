@@ -1,11 +1,13 @@
 package cloud
 
 import (
+	"cmp"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"sync/atomic"
 	"time"
@@ -92,4 +94,28 @@ func (t *swapTransport) close() {
 	if closer, ok := (*current).(interface{ CloseIdleConnections() }); ok {
 		closer.CloseIdleConnections()
 	}
+}
+
+// redirects is how many may follow each other.
+const redirects = 3
+
+// checkRedirect refuses to take a call to another host or back to plain HTTP.
+// net/http removes its own credentials there, but knows nothing of X-Auth-Token
+// and of the password in a request for one.
+func checkRedirect(to *http.Request, via []*http.Request) error {
+	from := via[0].URL
+	switch upgraded := to.URL.Scheme == "https"; {
+	case len(via) > redirects:
+		return fmt.Errorf("redirected more than %d times", redirects)
+	case to.URL.Hostname() != from.Hostname(), !upgraded && (from.Scheme == "https" || port(to.URL) != port(from)):
+		return fmt.Errorf("redirected from %s://%s to %s://%s, which does not get the credentials; correct the address in clouds.yaml or the catalogue",
+			from.Scheme, from.Host, to.URL.Scheme, to.URL.Host)
+	default:
+		return nil
+	}
+}
+
+func port(u *url.URL) string {
+	standard := map[string]string{"http": "80", "https": "443"}
+	return cmp.Or(u.Port(), standard[u.Scheme])
 }
