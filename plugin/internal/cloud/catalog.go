@@ -15,6 +15,7 @@ const (
 	compute     = "compute"
 	network     = "network"
 	image       = "image"
+	identity    = "identity"
 	computeRoot = "compute root"
 )
 

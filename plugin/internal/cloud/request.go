@@ -38,7 +38,7 @@ func (c *Client) do(ctx context.Context, call call) error {
 		if err == nil {
 			return nil
 		}
-		failed := failure(call.op, err, call.changes)
+		failed := failure(call.op, call.service, err, call.changes)
 		if ctx.Err() != nil {
 			return failed
 		}

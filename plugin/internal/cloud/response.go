@@ -16,7 +16,7 @@ const messageLimit = 200
 
 // failure turns what gophercloud returned into an [Error]. sent tells whether
 // a failure without an answer leaves the outcome open.
-func failure(op string, err error, changes bool) *Error {
+func failure(op, service string, err error, changes bool) *Error {
 	var reauth *gophercloud.ErrUnableToReauthenticate
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var own *Error
@@ -26,11 +26,11 @@ func failure(op string, err error, changes bool) *Error {
 	case errors.As(err, &reauth):
 		// The service refused the old token, so it did nothing.
 		// Callers that waited for one authentication share its error.
-		inner := *failure("authenticate", reauth.ErrReauth, false)
+		inner := *failure("authenticate", identity, reauth.ErrReauth, false)
 		inner.Op = op + ": authenticate"
 		return &inner
 	case errors.As(err, &answer):
-		return answered(op, answer, changes)
+		return answered(op, service, answer, changes)
 	default:
 		return &Error{Op: op, Kind: ErrTransient, Err: err, Unsure: changes && !unsent(err)}
 	}
@@ -47,7 +47,7 @@ func unsent(err error) bool {
 var errNotSent = errors.New("request was not sent")
 
 // answered classifies an answer that is not a success.
-func answered(op string, answer gophercloud.ErrUnexpectedResponseCode, changes bool) *Error {
+func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, changes bool) *Error {
 	e := &Error{
 		Op: op, Status: answer.Actual, Err: answer,
 		RequestID: requestID(answer.ResponseHeader),
@@ -57,14 +57,15 @@ func answered(op string, answer gophercloud.ErrUnexpectedResponseCode, changes b
 	if e.Message == "" {
 		e.Message = http.StatusText(e.Status)
 	}
-	e.Kind = kindOf(e.Status, wrapper, e.Message)
+	e.Kind = kindOf(service, e.Status, wrapper, e.Message)
 	e.Unsure = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout)
 	e.Err = nil
 	return e
 }
 
-// kindOf maps a status, the name of the JSON wrapper and the text to a kind.
-func kindOf(status int, wrapper, message string) error {
+// kindOf maps a service's status, the name of the JSON wrapper and the text to
+// a kind.
+func kindOf(service string, status int, wrapper, message string) error {
 	switch status {
 	case http.StatusUnauthorized:
 		return ErrUnauthorized
@@ -74,7 +75,7 @@ func kindOf(status int, wrapper, message string) error {
 		}
 		return ErrForbidden
 	case http.StatusNotFound:
-		return notFoundKind(wrapper, message)
+		return notFoundKind(service, wrapper, message)
 	case http.StatusConflict:
 		if isQuota(message) {
 			return ErrQuota
@@ -91,24 +92,18 @@ func kindOf(status int, wrapper, message string) error {
 	return ErrInvalid
 }
 
-// notFoundKind believes only a service's own "not found". A proxy or a
-// gateway answers 404 for everything while it is misconfigured, and that must
-// not be taken for the deletion of every server.
-func notFoundKind(wrapper, message string) error {
-	switch wrapper {
-	case "itemNotFound", "NeutronError":
-		return ErrNotFound
-	case "error":
-		// Keystone, for an application credential that was deleted.
-		if strings.Contains(message, "Application Credential") {
-			return ErrUnauthorized
-		}
-		return ErrNotFound
-	case glanceError:
-		return ErrNotFound
-	default:
-		return ErrTransient
+// notFoundKind believes only the service's own "not found", in its own form. A
+// proxy or a gateway answers 404 for everything while it is misconfigured, in
+// HTML or in JSON, and that must not be taken for the deletion of every server.
+func notFoundKind(service, wrapper, message string) error {
+	if service == identity && strings.Contains(message, "Application Credential") {
+		return ErrUnauthorized // Keystone, for one that was deleted
 	}
+	own := map[string]string{compute: "itemNotFound", network: "NeutronError", image: glanceError, identity: "error"}
+	if form, ok := own[service]; ok && wrapper == form {
+		return ErrNotFound
+	}
+	return ErrTransient
 }
 
 // glanceError stands for the errors of Glance, which have no wrapper: JSON

@@ -79,7 +79,8 @@ func TestRecordedErrors(t *testing.T) {
 		for key, value := range r.Response.Headers {
 			header.Set(key, value)
 		}
-		got := answered("op", gophercloud.ErrUnexpectedResponseCode{
+		service, _, _ := strings.Cut(name, "-")
+		got := answered("op", map[string]string{"nova": compute, "glance": image, "neutron": network, "keystone": identity}[service], gophercloud.ErrUnexpectedResponseCode{
 			Actual: r.Response.Status, Body: r.Response.Body, ResponseHeader: header,
 		}, true)
 		if got.Kind != want.kind || !strings.Contains(got.Error(), want.says) || !strings.Contains(got.Error(), "req-") || got.Unsure { //nolint:errorlint // the field itself
@@ -90,8 +91,14 @@ func TestRecordedErrors(t *testing.T) {
 
 func TestOnlyTheServiceItselfCanSayNotFound(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{"<html>404</html>", "", "{}", `{"detail": "no such route"}`} {
-		got := answered("show server a", gophercloud.ErrUnexpectedResponseCode{Actual: 404, Body: []byte(body)}, false)
+	for _, body := range []string{
+		"<html>404</html>", "", "{}", `{"detail": "no such route"}`,
+		// Gateways in front of Nova, in the words of other services.
+		`{"message": "no Route matched with those values"}`,
+		`{"error": {"code": 404, "message": "Not Found"}}`,
+		`{"NeutronError": {"message": "Not Found"}}`,
+	} {
+		got := answered("show server a", compute, gophercloud.ErrUnexpectedResponseCode{Actual: 404, Body: []byte(body)}, false)
 		if got.Kind != ErrTransient { //nolint:errorlint // the field itself
 			t.Errorf("404 with body %q: got %v, want a temporary failure", body, got.Kind)
 		}

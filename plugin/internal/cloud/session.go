@@ -124,7 +124,7 @@ func (s *session) token(ctx context.Context, creds credentials) (*gophercloud.Pr
 		if err == nil {
 			return once, nil
 		}
-		failed := failure("authenticate", err, false)
+		failed := failure("authenticate", identity, err, false)
 		// Asking twice for a token does no harm.
 		pause, again := retryDelay(failed, headerOf(nil, err), false, attempt, time.Now())
 		if !again || sleep(ctx, pause) != nil {
