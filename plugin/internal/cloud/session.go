@@ -34,7 +34,7 @@ type session struct {
 	files     cloudsFiles
 	stamp     string
 	renewAt   time.Time
-	project   string
+	place     place
 	endpoints map[string]string
 }
 
@@ -100,15 +100,33 @@ func (s *session) authenticate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	s.files, s.stamp, s.endpoints = files, stamp, endpoints
-	s.renewAt = renewal(result, asked)
+	here := place{region: creds.region}
 	if project, err := result.ExtractProject(); err == nil && project != nil {
-		s.project = project.ID
+		here.project = project.ID
 	}
-	s.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.place != (place{}) && s.place != here {
+		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Message: fmt.Sprintf(
+			"%s leads to %s now, but the servers are in %s; put it back, or restart the runner", files.clouds, here, s.place)}
+	}
+	s.files, s.stamp, s.endpoints, s.place = files, stamp, endpoints, here
+	s.renewAt = renewal(result, asked)
 	s.provider.CopyTokenFrom(once)
 	return nil
+}
+
+// place is where servers are. It stays what it was when the process started:
+// in any other place no server of the group exists, which would read as the
+// deletion of all of them.
+type place struct{ project, region string }
+
+// String names it for people.
+func (p place) String() string {
+	if p.region == "" {
+		return "project " + p.project
+	}
+	return "project " + p.project + " in region " + p.region
 }
 
 // token asks Keystone, on a client of its own that carries no token.
@@ -204,5 +222,5 @@ func (s *session) endpoint(service string) (string, error) {
 func (s *session) projectID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.project
+	return s.place.project
 }

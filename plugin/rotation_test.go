@@ -1,0 +1,62 @@
+package plugin_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
+
+	sim "github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
+)
+
+// TestCredentialsOfAnotherPlace: a clouds.yaml that leads to another project,
+// or to another region, while servers run must not read as their deletion, nor
+// get new ones there.
+func TestCredentialsOfAnotherPlace(t *testing.T) {
+	t.Parallel()
+	for name, replace := range map[string][2]string{
+		"project": {"project_name: " + sim.DefaultProject, "project_name: " + sim.TinyProject},
+		"region":  {"region_name: " + sim.DefaultRegion, "region_name: RegionTwo"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { otherPlace(t, replace[0], replace[1]) })
+		})
+	}
+}
+
+func otherPlace(t *testing.T, from, to string) {
+	seed := sim.DefaultSeed()
+	seed.Regions = []string{sim.DefaultRegion, "RegionTwo"}
+	w := newWorld(t, sim.Options{Seed: &seed})
+	group := w.start(t, nil)
+	name := w.up(t, group, 1)[0]
+	old, err := os.ReadFile(w.clouds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.ReplaceAll(string(old), from, to)
+	if changed == string(old) {
+		t.Fatalf("clouds.yaml has no %q:\n%s", from, old)
+	}
+	if err := os.WriteFile(w.clouds, []byte(changed), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if got := states(t, group)[name]; got != provider.StateRunning {
+			t.Errorf("state: got %q, want running", got)
+		}
+		<-time.After(time.Minute)
+	}
+	w.RevokeTokens()
+	if _, err := update(t, group); err == nil || !strings.Contains(err.Error(), "restart the runner") {
+		t.Errorf("without a token: got %v, want an error that says what to do", err)
+	}
+	w.writeClouds(t)
+	if got := states(t, group)[name]; got != provider.StateRunning {
+		t.Errorf("state after the file was put back: got %q, want running", got)
+	}
+}
