@@ -22,8 +22,11 @@ type RegistryOptions struct {
 	// TLS has certificate authorities and client certificates by host; the entry
 	// for the empty host is for all others.
 	TLS map[string]TLSFiles
+	// CertificateFolders are laid out as docker's certs.d, HOST[:PORT]/*.crt,
+	// *.cert and *.key, for hosts that TLS does not name.
+	CertificateFolders []string
 	// Transport replaces the HTTP transport beneath retries and time limits; TLS
-	// then has no effect.
+	// and CertificateFolders then have no effect.
 	Transport http.RoundTripper
 	// UserAgent is sent with every request.
 	UserAgent string
@@ -62,6 +65,7 @@ func Registries(opts RegistryOptions) (Opener, error) {
 	for host, files := range opts.TLS {
 		settings = append(settings, ociregistry.WithHostTLS(host, ociregistry.HostTLS(files)))
 	}
+	settings = append(settings, ociregistry.WithCertificateFolders(opts.CertificateFolders...))
 	if opts.Transport != nil {
 		settings = append(settings, ociregistry.WithTransport(opts.Transport))
 	}

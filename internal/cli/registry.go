@@ -16,6 +16,7 @@ type RegistryFlags struct {
 	caFile     string
 	clientCert string
 	clientKey  string
+	certsDirs  []string
 	plainHTTP  []string
 }
 
@@ -29,6 +30,8 @@ func (a *App) RegistryFlags(flags *pflag.FlagSet) *RegistryFlags {
 	flags.StringVar(&r.caFile, "ca-file", "", "PEM file with the certificate authorities of registries")
 	flags.StringVar(&r.clientCert, "client-cert", "", "PEM file with the client certificate for registries")
 	flags.StringVar(&r.clientKey, "client-key", "", "PEM file with the key of --client-cert")
+	flags.StringArrayVar(&r.certsDirs, "certs-dir", nil,
+		"`folder` with certificate authorities and client certificates by host, as HOST[:PORT]/*.crt, *.cert and *.key (repeatable; default: docker's and podman's certs.d)")
 	flags.StringArrayVar(&r.plainHTTP, "insecure-plain-http", nil,
 		"registry `host[:port]` to speak to without TLS; loopback addresses always are (repeatable)")
 	a.mapRegistryErrors()
@@ -44,6 +47,7 @@ func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client
 	opts := []ociregistry.Option{
 		ociregistry.WithLogger(r.app.Logger()),
 		ociregistry.WithPlainHTTP(r.plainHTTP...),
+		ociregistry.WithCertificateFolders(r.certificateFolders()...),
 	}
 	docker, ci := r.app.envCredentials()
 	sources := []ociregistry.CredentialFunc{docker}
@@ -65,6 +69,19 @@ func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client
 		}))
 	}
 	return ociregistry.NewClient(append(opts, extra...)...)
+}
+
+// certificateFolders are those of --certs-dir, else those of podman and docker:
+// containers-certs.d(5), https://docs.docker.com/engine/security/certificates/.
+func (r *RegistryFlags) certificateFolders() []string {
+	if len(r.certsDirs) > 0 {
+		return r.certsDirs
+	}
+	var folders []string
+	if home := r.app.Env("HOME"); home != "" {
+		folders = append(folders, filepath.Join(home, ".config", "containers", "certs.d"), filepath.Join(home, ".docker", "certs.d"))
+	}
+	return append(folders, "/etc/containers/certs.d", "/etc/docker/certs.d")
 }
 
 // Credentials opens the files with registry credentials. The first is the one

@@ -42,6 +42,7 @@ type settings struct {
 	plainHTTP map[string]bool
 	transport http.RoundTripper
 	tls       map[string]HostTLS
+	folders   []string
 	logger    *slog.Logger
 	retries   retries
 	stall     time.Duration
@@ -126,7 +127,7 @@ func NewClient(opts ...Option) (*Client, error) {
 	}
 	base := s.transport
 	if base == nil {
-		t, err := newTransport(s.tls)
+		t, err := newTransport(s.tls, s.folders)
 		if err != nil {
 			return nil, err
 		}

@@ -10,13 +10,13 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 )
 
 // HostTLS names the files of a host's TLS setup, all in PEM. Empty fields mean
-// the system's certificate authorities and no client certificate.
+// the system's certificate authorities and no client certificate. CAFile may be
+// a folder, of which all *.crt are read.
 type HostTLS struct {
 	CAFile, CertFile, KeyFile string
 }
@@ -24,7 +24,7 @@ type HostTLS struct {
 func (h HostTLS) config() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
 	if h.CAFile != "" {
-		pem, err := os.ReadFile(h.CAFile)
+		pem, err := readAuthorities(h.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("certificate authority: %w", err)
 		}
@@ -46,11 +46,15 @@ func (h HostTLS) config() (*tls.Config, error) {
 // hostTransport picks a transport by host, since TLS settings differ.
 type hostTransport struct {
 	byHost   map[string]http.RoundTripper
+	folders  *certificateFolders
 	fallback http.RoundTripper
 }
 
-func newTransport(hosts map[string]HostTLS) (http.RoundTripper, error) {
-	t := &hostTransport{byHost: map[string]http.RoundTripper{}}
+func newTransport(hosts map[string]HostTLS, folders []string) (http.RoundTripper, error) {
+	t := &hostTransport{
+		byHost:  map[string]http.RoundTripper{},
+		folders: &certificateFolders{folders: folders, byHost: map[string]folderTransport{}},
+	}
 	for host, h := range hosts {
 		cfg, err := h.config()
 		if err != nil {
@@ -83,6 +87,12 @@ func baseTransport(cfg *tls.Config) *http.Transport {
 
 func (t *hostTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if rt, ok := t.byHost[r.URL.Host]; ok {
+		return rt.RoundTrip(r)
+	}
+	if rt, err := t.folders.transport(r.URL.Host); rt != nil || err != nil {
+		if err != nil {
+			return nil, err
+		}
 		return rt.RoundTrip(r)
 	}
 	return t.fallback.RoundTrip(r)
