@@ -76,6 +76,25 @@ func (l Lock) Find(ref Reference) (Locked, error) {
 	return Locked{}, failed("looking up", ref.String(), ErrNotLocked)
 }
 
+// For finds the entry that an installed version belongs to: the same name and
+// version, whatever its receipt says otherwise.
+func (l Lock) For(installed Installed) (Locked, bool) {
+	for _, locked := range l.plugins {
+		if locked.Name() == installed.Receipt.Name && locked.Version.Core().Equal(installed.Receipt.Version.Core()) {
+			return locked, true
+		}
+	}
+	return Locked{}, false
+}
+
+// Name is the name that the plugin is installed under.
+func (l Locked) Name() string {
+	if alias, err := ParseReference(l.As); err == nil {
+		return alias.Name()
+	}
+	return l.Reference.Name()
+}
+
 // With gives a lock that has the entry, in place of an earlier one for the same
 // reference.
 func (l Lock) With(entry Locked) Lock {

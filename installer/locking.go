@@ -209,6 +209,13 @@ func (i *Installer) lockedPresent(ctx context.Context, entry Locked) (Installed,
 	return installed, installed.VerifyLocked(ctx, entry)
 }
 
+// Locked gives the installed version that an entry names, or [ErrNotInstalled].
+// Nothing is compared; see [Installed.VerifyLocked].
+func (f *Folder) Locked(entry Locked) (Installed, error) {
+	found, err := f.locked(entry)
+	return found, failed("looking for", entry.Reference.String(), err)
+}
+
 // locked finds the installed version that an entry names.
 func (f *Folder) locked(entry Locked) (Installed, error) {
 	plugin, err := storePlugin(entry.Reference, entry.As)
@@ -231,7 +238,9 @@ func (i Installed) VerifyLocked(ctx context.Context, entry Locked) error {
 	r := i.Receipt
 	platform := entry.platform(r.Platform)
 	switch {
-	case r.Digest() != entry.Index || platform == nil || platform.Manifest != r.Manifest:
+	case r.Name != entry.Name() || !r.Version.Equal(entry.Version):
+		return fmt.Errorf("%s: %w: the receipt is of %s %s, the lock has %s %s", i.Dir, ErrChanged, r.Name, r.Version, entry.Name(), entry.Version)
+	case r.Digest() != entry.Index || platform == nil || platform.Manifest != r.Manifest || platform.Layer != r.Layer:
 		return fmt.Errorf("%s: %w: the receipt has digest %s, the lock %s", i.Dir, ErrChanged, r.Digest(), entry.Index)
 	case platform.Executable != "" && platform.Executable != r.executableDigest():
 		return fmt.Errorf("%s: %w: the executable is %s, the lock has %s", i.Dir, ErrChanged, r.executableDigest(), platform.Executable)

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
@@ -64,6 +66,7 @@ func TestInstallScripts(t *testing.T) {
 			"break":    breakRegistry,
 			"mend":     func(ts *testscript.TestScript, _ bool, _ []string) { siteOf(ts).registry.Gate.Mend() },
 			"flip":     flip,
+			"alter":    alter,
 			"requests": requests,
 		},
 	})
@@ -137,6 +140,25 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 		b[len(b)/2] ^= 1
 		return b
 	})
+}
+
+// alter changes an installed plugin together with its receipt, as somebody does
+// who covers it up: alter NAME/VERSION.
+func alter(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: alter NAME/VERSION")
+	}
+	dir := filepath.Join(ts.Getenv("FLEETING_PLUGIN_PATH"), filepath.FromSlash(args[0]))
+	executable := filepath.Join(dir, artifact.HostPlatform().Executable())
+	before, err := os.ReadFile(executable)
+	ts.Check(err)
+	after := bytes.ToUpper(before)
+	ts.Check(os.WriteFile(executable, after, 0o755))
+	receipt := filepath.Join(dir, "fleeting-plugin.receipt.json")
+	content, err := os.ReadFile(receipt)
+	ts.Check(err)
+	covered := bytes.ReplaceAll(content, []byte(digest.FromBytes(before)), []byte(digest.FromBytes(after)))
+	ts.Check(os.WriteFile(receipt, covered, 0o644))
 }
 
 // requests checks how many requests the registry has seen since the last time:

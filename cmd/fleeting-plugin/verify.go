@@ -18,6 +18,7 @@ import (
 // what is on disk.
 func newVerifyCmd(app *cli.App) *cobra.Command {
 	var all bool
+	var lockFile string
 	cmd := &cobra.Command{
 		Use:   "verify REF | PATH | --installed",
 		Short: "Check a published plugin, or what is installed",
@@ -25,19 +26,33 @@ func newVerifyCmd(app *cli.App) *cobra.Command {
 manifests, signatures and attestations.
 
 With PATH or --installed: read what is installed again and compare every file
-with its receipt. No network is used.`,
+with its receipt. No network is used. Whoever can change a plugin can change its
+receipt too; with --lock everything that the lock names is compared with the
+lock as well, and must be installed.`,
 		Example: `  fleeting-plugin verify registry.example.com/team/plugin:1.2
-  fleeting-plugin verify --installed`,
+  fleeting-plugin verify --installed
+  fleeting-plugin verify --installed --lock /etc/gitlab-runner/fleeting-plugins.lock`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := newInstallFlags(app, cmd)
 	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
+	cmd.Flags().StringVar(&lockFile, "lock", "", "with --installed or PATH: compare with this lock, too")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all == (len(args) == 1):
 			return cli.Usagef("want either REF, or PATH, or --installed")
 		case all || isPath(args[0]):
-			return verifyInstalled(cmd.Context(), app, flags, args)
+			v := installedCheck{app: app}
+			if lockFile != "" {
+				lock, err := readLock(lockFile, false)
+				if err != nil {
+					return err
+				}
+				v.lock = lock
+			}
+			return v.run(cmd.Context(), flags, args)
+		case lockFile != "":
+			return cli.Usagef("--lock is for what is installed; fleeting-plugin lock REF compares a published plugin")
 		}
 		return verifyRemote(cmd.Context(), app, flags, args[0])
 	})
@@ -93,33 +108,76 @@ type check struct {
 	installer.Installed
 	OK      bool   `json:"ok"`
 	Problem string `json:"problem,omitempty"`
+	err     error
 }
 
-func verifyInstalled(ctx context.Context, app *cli.App, flags *installFlags, args []string) error {
+func (c *check) note(err error) {
+	if err != nil {
+		c.OK, c.Problem, c.err = false, err.Error(), err
+	}
+}
+
+// installedCheck compares what is installed with its receipts and with a lock.
+type installedCheck struct {
+	app      *cli.App
+	lock     installer.Lock
+	checks   []check
+	problems []error
+	rows     [][]string
+}
+
+func (v *installedCheck) run(ctx context.Context, flags *installFlags, args []string) error {
 	list, err := installedAt(flags, args)
 	if err != nil {
 		return err
 	}
-	var checks []check
-	var problems []error
-	var rows [][]string
 	for _, installed := range list {
-		c := check{Installed: installed, OK: true}
-		state := "as installed"
-		if err := installed.Verify(ctx); err != nil {
-			problems = append(problems, err)
-			c.OK, c.Problem, state = false, err.Error(), "CHANGED"
-			if installed.Foreign {
-				state = "NO RECEIPT"
-			}
-		}
-		checks = append(checks, c)
-		rows = append(rows, []string{installed.Receipt.Name, installed.Receipt.Version.String(), state, signerColumn(installed)})
+		v.one(ctx, installed)
 	}
-	if err := app.PrintTable(checks, []string{"plugin", "version", "files", "signer"}, rows); err != nil {
+	if len(args) == 0 {
+		if err := v.missing(flags); err != nil {
+			return err
+		}
+	}
+	if err := v.app.PrintTable(v.checks, []string{"plugin", "version", "files", "signer"}, v.rows); err != nil {
 		return err
 	}
-	return errors.Join(problems...)
+	return errors.Join(v.problems...)
+}
+
+func (v *installedCheck) one(ctx context.Context, installed installer.Installed) {
+	c := check{Installed: installed, OK: true}
+	state := "as installed"
+	if locked, ok := v.lock.For(installed); ok {
+		state = "as locked"
+		c.note(installed.VerifyLocked(ctx, locked))
+	} else {
+		c.note(installed.Verify(ctx))
+	}
+	if !c.OK {
+		v.problems = append(v.problems, c.err)
+		state = "CHANGED"
+		if installed.Foreign {
+			state = "NO RECEIPT"
+		}
+	}
+	v.checks = append(v.checks, c)
+	v.rows = append(v.rows, []string{installed.Receipt.Name, installed.Receipt.Version.String(), state, signerColumn(installed)})
+}
+
+// missing reports what the lock names and the folder does not have.
+func (v *installedCheck) missing(flags *installFlags) error {
+	folder, err := flags.folder()
+	if err != nil {
+		return err
+	}
+	for _, locked := range v.lock.Plugins() {
+		if _, err := folder.Locked(locked); err != nil {
+			v.problems = append(v.problems, err)
+			v.rows = append(v.rows, []string{locked.Name(), locked.Version.String(), "MISSING", strings.Join(locked.Signers, ", ")})
+		}
+	}
+	return nil
 }
 
 func installedAt(flags *installFlags, args []string) ([]installer.Installed, error) {
