@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -66,6 +67,7 @@ func TestInstallScripts(t *testing.T) {
 			"break":    breakRegistry,
 			"mend":     func(ts *testscript.TestScript, _ bool, _ []string) { siteOf(ts).registry.Gate.Mend() },
 			"flip":     flip,
+			"limit":    limit,
 			"alter":    alter,
 			"requests": requests,
 		},
@@ -126,6 +128,17 @@ func breakRegistry(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: break STATUS PATTERN")
 	}
 	siteOf(ts).registry.Gate.Break(siteOf(ts).tb, registrytest.Fault{Path: args[1], Status: status[args[0]]})
+}
+
+// limit answers as a registry does that was asked too often: limit SECONDS
+// PATTERN.
+func limit(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: limit SECONDS PATTERN")
+	}
+	siteOf(ts).registry.Gate.Break(siteOf(ts).tb, registrytest.Fault{
+		Path: args[1], Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": args[0]},
+	})
 }
 
 // flip changes one byte of this platform's layer in the registry's storage:

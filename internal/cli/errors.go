@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 // Code is the exit code of a command. Scripts rely on the numbers; they are
@@ -116,11 +118,16 @@ func (a *App) CodeOf(err error) Code {
 
 // HintOf returns the next thing to try after err, or "".
 func (a *App) HintOf(err error) string {
+	hint := ""
 	if h, ok := errors.AsType[*hintedError](err); ok {
-		return h.hint
+		hint = h.hint
+	} else if m, ok := a.mapped(err); ok {
+		hint = m.hint
 	}
-	m, _ := a.mapped(err)
-	return m.hint
+	if after := ociregistry.RetryAfter(err); after > 0 {
+		hint = fmt.Sprintf("wait %s, until %s; then: %s", after, a.Now().Add(after).UTC().Format("15:04:05 UTC"), hint)
+	}
+	return hint
 }
 
 // mapped finds how err is shown.

@@ -136,10 +136,10 @@ func NewClient(opts ...Option) (*Client, error) {
 	s.retries.logger = s.logger
 	policy := s.retries
 	return &Client{
-		http: &http.Client{Transport: &retry.Transport{
+		http: &http.Client{Transport: &throttleTransport{creds: s.creds, base: &retry.Transport{
 			Base:   &stallTransport{base: base, timeout: s.stall},
 			Policy: func() retry.Policy { return policy },
-		}},
+		}}},
 		creds:     s.creds,
 		cache:     auth.NewCache(),
 		userAgent: s.userAgent,

@@ -3,6 +3,7 @@ package ociregistry
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
@@ -53,6 +54,24 @@ func FirstCredential(funcs ...CredentialFunc) CredentialFunc {
 		return Credential{}, nil
 	}
 }
+
+// HelperCredential asks a credential helper, docker-credential-NAME in PATH,
+// for the credential of a server; the zero Credential if it has none. A name
+// that is more than the end of a file name is [ErrInvalid].
+func HelperCredential(ctx context.Context, name, server string) (Credential, error) {
+	if name == "" || strings.Trim(name, helperCharacters) != "" {
+		return Credential{}, fmt.Errorf("%w: credential helper %q", ErrInvalid, name)
+	}
+	c, err := credentials.NewNativeStore(name).Get(ctx, server)
+	if err != nil {
+		return Credential{}, fmt.Errorf("credential helper %s: %w", name, err)
+	}
+	return Credential{
+		Username: c.Username, Password: c.Password, IdentityToken: c.RefreshToken, AccessToken: c.AccessToken,
+	}, nil
+}
+
+const helperCharacters = "-_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 // CredentialStore is one or more config files in Docker's format, with the
 // credential helpers that they name. Podman's auth.json has the same format.

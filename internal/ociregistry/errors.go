@@ -24,7 +24,8 @@ var (
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden: the credentials do not allow it.
 	ErrForbidden = errors.New("forbidden")
-	// ErrRateLimited: the registry still answered 429 after the retries.
+	// ErrRateLimited: the registry still answered 429 after the retries; see
+	// [RetryAfter].
 	ErrRateLimited = errors.New("rate limited")
 	// ErrUnavailable: the registry could not be reached, broke off or answered
 	// 5xx, after the retries.
