@@ -122,10 +122,11 @@ func hidden(key string) (string, bool) {
 	}
 }
 
-// ordered sorts the lists whose order means nothing.
+// ordered sorts the lists whose order means nothing. Keystone's list of methods
+// is one: it comes out of a set.
 func ordered(key string, list []any) []any {
 	switch key {
-	case "links", "servers", "tags", "instanceActions", "methods":
+	case "links", "servers", "tags", "instanceActions":
 		return list
 	}
 	slices.SortStableFunc(list, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
