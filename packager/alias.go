@@ -109,14 +109,9 @@ func versionsOf(tags []string) []published {
 // move points the alias at the highest version that it may stand for, and says
 // whether it had to.
 func (a *Alias) move(ctx context.Context, repo Repository, versions []published, report func(Event)) (bool, error) {
-	i := slices.IndexFunc(versions, func(p published) bool { return slices.Contains(p.version.Aliases(), a.Tag) })
-	if i < 0 {
-		return false, nil
-	}
-	best := versions[i]
-	want, err := repo.Resolve(ctx, best.tag)
-	if err != nil {
-		return false, fmt.Errorf("alias %s: version %s: %w", a.Tag, best.tag, err)
+	best, want, err := highest(ctx, repo, a.Tag, versions)
+	if err != nil || best.version.IsZero() {
+		return false, err
 	}
 	have, err := repo.Resolve(ctx, a.Tag)
 	if err != nil && !errors.Is(err, ociregistry.ErrNotFound) {
@@ -139,6 +134,25 @@ func (a *Alias) move(ctx context.Context, repo Repository, versions []published,
 	a.Version, a.Moved = best.version, true
 	report(Event{Kind: EventTagged, Subject: a.Tag})
 	return true, nil
+}
+
+// highest returns the highest version that an alias may stand for, and where it
+// points. One that is listed and not there was deleted: some registries go on
+// listing it.
+func highest(ctx context.Context, repo Repository, alias string, versions []published) (published, ocispec.Descriptor, error) {
+	for _, p := range versions {
+		if !slices.Contains(p.version.Aliases(), alias) {
+			continue
+		}
+		desc, err := repo.Resolve(ctx, p.tag)
+		if err == nil {
+			return p, desc, nil
+		}
+		if !errors.Is(err, ociregistry.ErrNotFound) {
+			return published{}, ocispec.Descriptor{}, fmt.Errorf("alias %s: version %s: %w", alias, p.tag, err)
+		}
+	}
+	return published{}, ocispec.Descriptor{}, nil
 }
 
 // versionOf reads which version an alias stands for; the zero Version if the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -144,6 +145,9 @@ func (d *Dist) addFolders() error {
 	for _, system := range systems {
 		dir := filepath.Join(d.dir, system.Name())
 		switch {
+		case system.Type()&fs.ModeSymlink != 0 && known.system(system.Name()):
+			problems = append(problems, linked(dir))
+			continue
 		case !system.IsDir():
 			continue // checksum files and the like lie beside the folders
 		case !known.system(system.Name()):
@@ -173,8 +177,15 @@ func (d *Dist) addFolders() error {
 	return nil
 }
 
+func linked(path string) error {
+	return &InputError{Path: path, Problem: "is a symbolic link", Remedy: "copy the folder that it points to"}
+}
+
 func (d *Dist) addFolder(known platformSet, system string, entry os.DirEntry) error {
 	path := filepath.Join(d.dir, system, entry.Name())
+	if entry.Type()&fs.ModeSymlink != 0 {
+		return linked(path)
+	}
 	if !entry.IsDir() {
 		return &InputError{
 			Path: path, Problem: "is not a folder",

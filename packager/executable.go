@@ -96,6 +96,10 @@ func (in *input) compareBuild(bin file) ([]Warning, error) {
 	for _, s := range info.Settings {
 		set[s.Key] = s.Value
 	}
+	// Headers do not tell all systems apart, Android and Linux for instance.
+	if set["GOOS"] != "" && (set["GOOS"] != in.platform.OS() || set["GOARCH"] != in.platform.Arch()) {
+		return nil, in.compare(bin, header{system: set["GOOS"], arch: set["GOARCH"]})
+	}
 	var warnings []Warning
 	switch in.platform.Arch() {
 	case "arm":
@@ -135,13 +139,19 @@ func readELF(f *os.File) (header, error) {
 	if little && (strings.HasPrefix(h.arch, "mips") || h.arch == "ppc64") {
 		h.arch += "le"
 	}
+	// x32, 32-bit RISC-V and the like, for which Go does not build.
+	narrow := slices.Contains([]string{"386", "arm", "mips"}, strings.TrimSuffix(h.arch, "le"))
+	if narrow == wide || !little && !slices.Contains([]string{"mips", "mips64", "ppc64", "s390x"}, h.arch) {
+		h.arch = ""
+	}
 	if h.arch == "" || (e.Type != elf.ET_EXEC && e.Type != elf.ET_DYN) {
 		return header{}, fmt.Errorf("machine %s, type %s", e.Machine, e.Type)
 	}
-	if e.OSABI == elf.ELFOSABI_FREEBSD {
-		h.system = "freebsd"
-	} else if slices.Contains([]elf.OSABI{elf.ELFOSABI_NONE, elf.ELFOSABI_LINUX}, e.OSABI) {
+	switch e.OSABI {
+	case elf.ELFOSABI_NONE, elf.ELFOSABI_LINUX:
 		h.system = "linux"
+	default: // such as "freebsd"
+		h.system = strings.ToLower(strings.TrimPrefix(e.OSABI.String(), "ELFOSABI_"))
 	}
 	h.dynamic = dynamic(e)
 	return h, nil

@@ -12,6 +12,8 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
@@ -30,6 +32,9 @@ func collect(dir string, p artifact.Platform) ([]file, error) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		f, err := regular(path, e.Name())
+		if err == nil && !portable(e.Name(), p) {
+			err = &InputError{Path: path, Problem: "has a name that other systems cannot hold", Remedy: "rename it"}
+		}
 		problems = append(problems, err)
 		files = append(files, f)
 		folded := strings.ToLower(e.Name())
@@ -88,13 +93,29 @@ func regular(path, name string) (file, error) {
 		return refuse("is not a regular file ("+mode.Type().String()+")", "remove it")
 	case mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
 		return refuse("has a setuid, setgid or sticky bit ("+mode.String()+")", "chmod u-s,g-s,-t "+path)
-	case strings.ContainsAny(name, "\\\x00") || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }):
-		return refuse("has a name that other systems cannot hold", "rename it")
 	}
 	return file{
 		name: name, path: path, size: info.Size(),
 		executable: mode.Perm()&0o111 != 0,
 	}, nil
+}
+
+// portable says whether a companion's name means the same wherever a layer is
+// unpacked. Names that begin with ".wh." delete files there (image-spec v1.1.1,
+// layer.md, "Whiteouts").
+func portable(name string, p artifact.Platform) bool {
+	if strings.HasPrefix(name, ".wh.") || !utf8.ValidString(name) || strings.ContainsRune(name, '\\') ||
+		strings.ContainsFunc(name, unicode.IsControl) {
+		return false
+	}
+	if p.OS() != "windows" {
+		return true
+	}
+	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
+	stem = strings.TrimRight(stem, " ")
+	device := slices.Contains([]string{"con", "prn", "aux", "nul"}, stem) ||
+		len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt")) && stem[3] >= '0' && stem[3] <= '9'
+	return !device && !strings.ContainsAny(name, `<>:"|?*`) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
 }
 
 func needExecutable(f file, p artifact.Platform) error {

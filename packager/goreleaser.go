@@ -30,13 +30,9 @@ type goreleaserArtifact struct {
 }
 
 func (d *Dist) addGoreleaser(path, id string) error {
-	raw, err := os.ReadFile(path)
+	all, err := readGoreleaser(path)
 	if err != nil {
-		return &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
-	}
-	var all []goreleaserArtifact
-	if err := json.Unmarshal(raw, &all); err != nil {
-		return &InputError{Path: path, Problem: "is not what goreleaser writes", Err: err, Remedy: "run goreleaser again, or name executables with --platform os/arch=PATH"}
+		return err
 	}
 	all = slices.DeleteFunc(all, func(a goreleaserArtifact) bool { return a.Type != "Binary" || a.Goarch == "all" })
 	if all, err = chooseBuild(path, all, id); err != nil {
@@ -60,6 +56,31 @@ func (d *Dist) addGoreleaser(path, id string) error {
 		return &InputError{Path: path, Problem: "lists no executable", Remedy: "run goreleaser build first"}
 	}
 	return nil
+}
+
+// goreleaserLimit bounds the list, in bytes.
+const goreleaserLimit = 16 << 20
+
+func readGoreleaser(path string) ([]goreleaserArtifact, error) {
+	refuse := func(err error) error {
+		return &InputError{Path: path, Problem: "is not what goreleaser writes", Err: err, Remedy: "run goreleaser again, or name executables with --platform os/arch=PATH"}
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+	}
+	if !info.Mode().IsRegular() || info.Size() > goreleaserLimit {
+		return nil, refuse(fmt.Errorf("%s of %d bytes", info.Mode(), info.Size()))
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return nil, &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+	}
+	var all []goreleaserArtifact
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, refuse(err)
+	}
+	return all, nil
 }
 
 // chooseBuild keeps the artifacts of one build.
@@ -92,6 +113,9 @@ func (d *Dist) addBuilt(known platformSet, a goreleaserArtifact) error {
 	}
 	// Paths are relative to the project, which holds the dist folder; a dist
 	// folder that was moved, as between CI jobs, still has the rest.
+	if !filepath.IsLocal(filepath.FromSlash(a.Path)) {
+		return &InputError{Path: a.Path, Problem: "is listed by goreleaser and is not in its folder", Remedy: "run goreleaser again"}
+	}
 	candidates := []string{a.Path, filepath.Join(filepath.Dir(filepath.Clean(d.dir)), a.Path)}
 	if _, rest, ok := strings.Cut(filepath.ToSlash(a.Path), "/"); ok {
 		candidates = append(candidates, filepath.Join(d.dir, filepath.FromSlash(rest)))

@@ -81,7 +81,7 @@ func gitlabBuild(env func(string) string) Build {
 	if tag := env("CI_COMMIT_TAG"); tag != "" {
 		ref = "refs/tags/" + tag
 	}
-	project := env("CI_PROJECT_URL")
+	project := withoutUser(env("CI_PROJECT_URL"))
 	return Build{
 		Type:    BuildTypeGitLab,
 		Builder: env("CI_SERVER_URL") + "/-/runners/" + env("CI_RUNNER_ID"),
@@ -154,7 +154,10 @@ func (b Build) Provenance() (Predicate, error) {
 
 func withoutUser(link string) string {
 	u, err := url.Parse(link)
-	if err != nil || u.User == nil {
+	if err != nil {
+		return "" // where its password is cannot be told
+	}
+	if u.User == nil {
 		return link
 	}
 	u.User = nil

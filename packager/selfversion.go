@@ -38,7 +38,7 @@ func (d *Dist) CompareVersion(ctx context.Context, want Version) ([]Warning, err
 }
 
 func compareVersion(ctx context.Context, bin file, want Version) ([]Warning, error) {
-	output, err := run(ctx, bin.path)
+	output, err := run(ctx, bin.path, versionTimeout)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
@@ -64,12 +64,12 @@ func compareVersion(ctx context.Context, bin file, want Version) ([]Warning, err
 
 // run starts the executable with nothing of our environment, which may hold
 // keys and tokens.
-func run(ctx context.Context, path string) (string, error) {
+func run(ctx context.Context, path string, timeout time.Duration) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	out := &limitedBuffer{}
 	cmd := exec.CommandContext(ctx, path, "-version")
@@ -78,7 +78,7 @@ func run(ctx context.Context, path string) (string, error) {
 	cmd.WaitDelay = time.Second
 	err = cmd.Run()
 	if ctx.Err() != nil {
-		err = fmt.Errorf("it ran for more than %s", versionTimeout)
+		err = fmt.Errorf("it ran for more than %s", timeout)
 	}
 	return string(out.content), err
 }

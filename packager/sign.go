@@ -229,7 +229,10 @@ func (p *signaturePusher) sameLegacy(ctx context.Context, d ocispec.Descriptor, 
 	if !key.known() || d.MediaType != s.Legacy.MediaType {
 		return false, nil
 	}
-	payload, err := p.repo.FetchAll(ctx, d, artifact.ManifestLimit)
+	if d.Size > 2*int64(len(s.Legacy.Payload))+artifact.ManifestLimit {
+		return false, nil // far larger than the same claim would be
+	}
+	payload, err := p.repo.FetchAll(ctx, d, d.Size)
 	if err != nil {
 		return false, err
 	}
@@ -296,7 +299,10 @@ func (p *signaturePusher) hasBundle(ctx context.Context, subject ocispec.Descrip
 		if err != nil || len(m.Layers) != 1 || m.Layers[0].MediaType != artifact.MediaTypeBundle {
 			continue
 		}
-		bundle, err := p.repo.FetchAll(ctx, m.Layers[0], artifact.ManifestLimit)
+		if m.Layers[0].Size > 2*int64(len(s.Bundle))+artifact.ManifestLimit {
+			continue // far larger than the same statement would be
+		}
+		bundle, err := p.repo.FetchAll(ctx, m.Layers[0], m.Layers[0].Size)
 		if err != nil {
 			return false, err
 		}

@@ -1,6 +1,7 @@
 package registrytest
 
 import (
+	"cmp"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -38,6 +39,8 @@ type Fault struct {
 	// Status answers with an error status and, if set, Header.
 	Status int
 	Header map[string]string
+	// Body replaces the error that is answered with Status.
+	Body string
 	// Reset cuts the connection without an answer.
 	Reset bool
 	// CutAfter cuts the connection after that many bytes of the answer's body.
@@ -122,7 +125,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.Status)
-		_, _ = w.Write([]byte(`{"errors":[{"code":"TEST_FAULT","message":"broken on purpose"}]}`))
+		_, _ = io.WriteString(w, cmp.Or(f.Body, `{"errors":[{"code":"TEST_FAULT","message":"broken on purpose"}]}`))
 	case f.Reset:
 		panic(http.ErrAbortHandler)
 	case f.CutAfter > 0:
