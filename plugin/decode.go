@@ -19,10 +19,11 @@ func ParseConfig(raw []byte) (Config, error) {
 		config Config
 		found  problems
 	)
+	config.setNumberDefaults()
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) > 0 && !bytes.Equal(trimmed, []byte("null")) {
 		decodeSection("", raw, reflect.ValueOf(&config).Elem(), &found)
 	}
-	config.setDefaults()
+	config.setTextDefaults()
 	config.validate(&found)
 	return config, found.err()
 }
@@ -71,6 +72,12 @@ func decodeValue(key string, raw []byte, field reflect.Value, found *problems) {
 
 func unknownKey(full, key string, fields map[string]reflect.Value, found *problems) {
 	known := slices.Sorted(maps.Keys(fields))
+	for _, section := range known {
+		if field := fields[section]; field.Kind() == reflect.Struct && fieldsOf(field)[key].IsValid() {
+			found.add(full, "belongs into the section %s", section)
+			return
+		}
+	}
 	if nearest := cloud.Nearest(key, known, 1); len(nearest) == 1 {
 		prefix := strings.TrimSuffix(full, key)
 		found.add(full, "is no setting; did you mean %s%s?", prefix, nearest[0])

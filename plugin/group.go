@@ -121,7 +121,8 @@ func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings 
 // check validates a configuration that may not have come through ParseConfig.
 func (c *Config) check() error {
 	var found problems
-	c.setDefaults()
+	c.setNumberDefaults()
+	c.setTextDefaults()
 	c.validate(&found)
 	return found.err()
 }

@@ -30,11 +30,17 @@ const (
 	ownerKey = "fleeting:group"
 )
 
-func (c *Config) setDefaults() {
+// setTextDefaults takes an empty text for one that is not set.
+func (c *Config) setTextDefaults() {
 	if c.Tag == "" && c.Name != "" {
 		c.Tag = tagPrefix + c.Name
 	}
 	c.AddressFamily = cmp.Or(c.AddressFamily, "ipv4")
+}
+
+// setNumberDefaults belongs before the decoding: a 0 that is written is a
+// mistake, not a number that is not set.
+func (c *Config) setNumberDefaults() {
 	c.BuildTimeout = cmp.Or(c.BuildTimeout, defaultBuildTimeout)
 	c.DeleteTimeout = cmp.Or(c.DeleteTimeout, defaultDeleteTimeout)
 	c.MaxParallelCreates = cmp.Or(c.MaxParallelCreates, defaultParallel)
@@ -51,10 +57,10 @@ func (c *Config) validate(found *problems) {
 		found.add("address_family", "must be ipv4 or ipv6, not %q", c.AddressFamily)
 	}
 	c.validateAddressNetwork(found)
-	if c.BuildTimeout < 0 {
+	if c.BuildTimeout <= 0 {
 		found.add("build_timeout", "must be positive, not %s", c.BuildTimeout)
 	}
-	if c.DeleteTimeout < 0 {
+	if c.DeleteTimeout <= 0 {
 		found.add("delete_timeout", "must be positive, not %s", c.DeleteTimeout)
 	}
 	if c.MaxParallelCreates < 1 || c.MaxParallelCreates > maxParallel {
