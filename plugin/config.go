@@ -5,29 +5,30 @@ package plugin
 // Config is the plugin_config section of a runner's autoscaler. Names of cloud
 // resources are resolved when the plugin starts; an ID may stand for each.
 type Config struct {
-	// The `clouds.yaml` entry.
+	// Which entry of `clouds.yaml` to use.
 	//
 	// required
 	Cloud string `json:"cloud"`
 
 	// The path to `clouds.yaml`. A `secure.yaml` beside it is read too. Without
 	// it, the standard places are searched: `OS_CLIENT_CONFIG_FILE`, the working
-	// directory, `~/.config/openstack` and `/etc/openstack`. `OS_REGION_NAME` and
-	// `OS_INTERFACE` in the runner's environment override the region and the
-	// interface of the entry.
+	// directory, `~/.config/openstack` and `/etc/openstack`. If the runner's
+	// environment has `OS_REGION_NAME` or `OS_INTERFACE`, these count, and not the
+	// entry's region and interface.
 	//
 	// default: standard locations
 	CloudsConfig string `json:"clouds_config"`
 
-	// The group name. Servers are named `<name>-<random>`. 1 to 54 lowercase
-	// letters, digits or dashes; 51 at most with the default tag.
+	// What the group is called, in 1 to 54 lowercase letters, digits and dashes;
+	// 51 when `tag` is left to its default, for a tag ends at 60. A server's name
+	// is this one, a dash and eight random characters.
 	//
 	// required
 	Name string `json:"name"`
 
-	// The Nova tag marking the group's servers, 1 to 60 characters without `/`
-	// and `,`. The plugin deletes servers that carry it along with the group's
-	// name and owner mark, so give each runner manager in a project its own.
+	// The tag by which Nova lists the group's servers, 1 to 60 characters without
+	// `/` and `,`. What carries it, and the group's name and owner mark besides,
+	// is the plugin's to delete: no two runner managers of a project may share it.
 	//
 	// default: `fleeting:<name>`
 	Tag string `json:"tag"`
@@ -35,8 +36,8 @@ type Config struct {
 	// The servers to create.
 	Server ServerConfig `json:"server"`
 
-	// The network to connect on, by name or ID, one of `server.networks`.
-	// Required when `server.networks` has several.
+	// On which of `server.networks` the runner reaches the servers; a name or an
+	// ID, as there or not. With a single network it may be left out.
 	AddressNetwork string `json:"address_network"`
 
 	// `ipv4` or `ipv6`.
@@ -44,7 +45,8 @@ type Config struct {
 	// default: `ipv4`
 	AddressFamily string `json:"address_family"`
 
-	// How long a server may stay in BUILD before it is deleted.
+	// The time that a server gets to come up. One that is in BUILD for longer is
+	// deleted.
 	//
 	// default: `15m`
 	BuildTimeout Duration `json:"build_timeout"`
@@ -68,20 +70,21 @@ type ServerConfig struct {
 	// required
 	Flavor string `json:"flavor"`
 
-	// Name or ID. A name resolves at each scale-up to the newest active image
-	// with that name, public images included: publishing a new image rolls it
-	// out. Use an ID to pin one.
+	// An ID always means that image. A name means whichever image of that name
+	// is the newest and active when servers are created, the project's own or a
+	// public one, so that an upload under the same name reaches new servers
+	// without a restart.
 	//
 	// required
 	Image string `json:"image"`
 
-	// Boot from a new volume of this size, in GiB, made from the image and
-	// deleted with the server: for flavors without a root disk, or for a larger
-	// disk.
+	// GiB of a volume that each server boots from instead of the flavor's disk,
+	// which some flavors lack and others have too small. Nova fills it with the
+	// image, and it goes when the server goes.
 	VolumeSize int `json:"volume_size"`
 
-	// The volume type, with `server.volume_size`. Needs Nova API microversion
-	// 2.67.
+	// Which type of volume Cinder makes for `server.volume_size`. Clouds older
+	// than microversion 2.67 of Nova cannot choose.
 	VolumeType string `json:"volume_type"`
 
 	// Names or IDs.
@@ -95,18 +98,18 @@ type ServerConfig struct {
 	// A Nova key pair of the user that the plugin authenticates as.
 	KeyName string `json:"key_name"`
 
-	// User data, passed as is, compressed only when it is above Nova's limit of
-	// 65,535 base64 characters and cloud-init can read it so. An inline
-	// cloud-config must start at the first column: TOML keeps the indentation
-	// of multi-line strings.
+	// What cloud-init finds as user data. It is handed over unchanged, and
+	// compressed only when it is above Nova's limit of 65,535 base64 characters
+	// and cloud-init can read it so. Do not indent a cloud-config to fit the TOML
+	// around it: those blanks would become part of it.
 	UserData string `json:"user_data"`
 
-	// A file to read the user data from, at startup. Excludes
-	// `server.user_data`.
+	// Where to read user data from when the plugin starts, in place of
+	// `server.user_data`; only one of the two may be set.
 	UserDataFile string `json:"user_data_file"`
 
-	// Attach a config drive with the user data and metadata, for clouds without
-	// a metadata service.
+	// Whether servers find user data and metadata on a drive, as they must where
+	// the cloud runs no metadata service.
 	//
 	// default: `false`
 	ConfigDrive bool `json:"config_drive"`
@@ -114,16 +117,18 @@ type ServerConfig struct {
 	// Extra Nova tags, 49 at most, each 1 to 60 characters without `/` and `,`.
 	Tags []string `json:"tags"`
 
-	// Server metadata, 127 entries at most. Keys of 1 to 255 characters, values
-	// of up to 255. The key `fleeting:group` is the plugin's own.
+	// Metadata that servers get, 127 entries at most. A key has 1 to 255 letters,
+	// digits, blanks or any of `-_:.`, a value no more than 255 characters. The
+	// key `fleeting:group` is the plugin's own.
 	Metadata map[string]string `json:"metadata"`
 
-	// Where servers are created.
+	// The zone that servers are put into; the cloud chooses one if it is not set.
 	AvailabilityZone string `json:"availability_zone"`
 
-	// Name or ID of a Nova server group the servers join. Its
-	// server_group_members quota, often 10, then limits `max_instances`, and a
-	// hard anti-affinity policy needs a host per server: prefer
-	// soft-anti-affinity.
+	// A server group of Nova, by name or ID, whose members the servers become.
+	// The quota `server_group_members` bounds how many fit, often 10, whatever
+	// `max_instances` says. Under the policy `anti-affinity` no two share a host
+	// and the cloud refuses what it has no host for; `soft-anti-affinity` only
+	// tries.
 	ServerGroup string `json:"server_group"`
 }

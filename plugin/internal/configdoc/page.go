@@ -117,7 +117,7 @@ Every setting of ` + "`[runners.autoscaler.plugin_config]`" + `. The plugin refu
 `
 
 const tail = `
-The runner's ` + "`max_instances`" + ` limits the group, up to 1000 servers.
+How many servers a group has is up to ` + "`max_instances`" + ` of the runner; more than 1,000 it never has.
 
 ` + "`fleeting-plugin-openstack check --config FILE`" + ` tries a configuration without creating anything.
 `
