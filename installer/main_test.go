@@ -35,6 +35,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv("INSTALLER_TEST_RUNNER") != "":
 		code = runnerChild()
+	case os.Getenv("INSTALLER_TEST_OFFLINE") != "":
+		code = offlineChild()
 	case os.Getenv("INSTALLER_TEST_CHILD") != "":
 		code = child()
 	case os.Getenv("INSTALLER_TEST_NOTHING") != "":
