@@ -1,8 +1,10 @@
 package installer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -28,7 +30,8 @@ type Policy struct {
 }
 
 // Rule is what plugins of one scope must carry. Of several rules that match, the
-// one with the longest fixed beginning decides alone.
+// one with the longest fixed beginning decides alone; of two with the same, the
+// one that does not end in **, then the one with more letters.
 type Rule struct {
 	// Scope is a name, registry/repository, in which * stands for one or part of
 	// one element and a last element ** for any number of them.
@@ -66,7 +69,9 @@ type Attestation struct {
 }
 
 type compiledRule struct {
-	scope        string
+	scope string
+	// matches is the scope with its registry in one spelling.
+	matches      string
 	requirements admission.Requirements
 	unsafe       bool
 }
@@ -103,7 +108,7 @@ func NewPolicy(rules ...Rule) (Policy, error) {
 			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, rule.Scope, err))
 			continue
 		}
-		if slices.ContainsFunc(policy.rules, func(r compiledRule) bool { return r.scope == compiled.scope }) {
+		if slices.ContainsFunc(policy.rules, func(r compiledRule) bool { return r.matches == compiled.matches }) {
 			problems = append(problems, fmt.Errorf("%w: two rules for %q", ErrInvalidPolicy, rule.Scope))
 			continue
 		}
@@ -112,9 +117,7 @@ func NewPolicy(rules ...Rule) (Policy, error) {
 	if err := errors.Join(problems...); err != nil {
 		return Policy{}, err
 	}
-	slices.SortStableFunc(policy.rules, func(a, b compiledRule) int {
-		return len(fixedPart(b.scope)) - len(fixedPart(a.scope))
-	})
+	slices.SortStableFunc(policy.rules, func(a, b compiledRule) int { return moreSpecific(a.matches, b.matches) })
 	return policy, nil
 }
 
@@ -140,7 +143,7 @@ func (r Rule) compile() (compiledRule, error) {
 		if len(r.Signers)+len(r.Attestations)+r.Threshold != 0 || r.AttestationsSuffice || r.MinimumAge != 0 {
 			return compiledRule{}, errors.New("unsigned plugins are allowed, so signers, attestations and ages mean nothing")
 		}
-		return compiledRule{scope: r.Scope, requirements: requirements, unsafe: true}, nil
+		return compiledRule{scope: r.Scope, matches: oneSpelling(r.Scope), requirements: requirements, unsafe: true}, nil
 	}
 	for _, s := range r.Signers {
 		if s.requirement.String() == (trust.Requirement{}).String() {
@@ -155,7 +158,7 @@ func (r Rule) compile() (compiledRule, error) {
 		}
 		requirements.Attestations = append(requirements.Attestations, compiled)
 	}
-	return compiledRule{scope: r.Scope, requirements: requirements}, requirements.Check()
+	return compiledRule{scope: r.Scope, matches: oneSpelling(r.Scope), requirements: requirements}, requirements.Check()
 }
 
 func (a Attestation) compile() (admission.Attestation, error) {
@@ -184,8 +187,9 @@ func (a Attestation) compile() (admission.Attestation, error) {
 
 // ruleFor gives the rule that decides about a name.
 func (p Policy) ruleFor(name string) (compiledRule, error) {
+	spelled := oneSpelling(name)
 	for _, rule := range p.rules {
-		if scopeMatches(rule.scope, name) {
+		if scopeMatches(rule.matches, spelled) {
 			return rule, nil
 		}
 	}
@@ -262,4 +266,35 @@ func elementMatches(pattern, element string) bool {
 func fixedPart(scope string) string {
 	fixed, _, _ := strings.Cut(scope, "*")
 	return fixed
+}
+
+// moreSpecific orders scopes: the longest fixed beginning first, then what names
+// the number of elements, then what has more fixed letters.
+func moreSpecific(a, b string) int {
+	return cmp.Or(
+		len(fixedPart(b))-len(fixedPart(a)),
+		boolToInt(strings.HasSuffix(a, "**"))-boolToInt(strings.HasSuffix(b, "**")),
+		len(strings.ReplaceAll(b, "*", ""))-len(strings.ReplaceAll(a, "*", "")),
+	)
+}
+
+// oneSpelling writes the registry of a name or scope in one way of those that
+// reach the same host, so that none of them escapes a rule into a laxer one:
+// lower case, no port 443, one name for Docker Hub, one form of an IPv6 address.
+func oneSpelling(name string) string {
+	host, rest, _ := strings.Cut(name, "/")
+	host = strings.TrimSuffix(strings.ToLower(host), ":443")
+	switch host {
+	case "docker.io", "registry-1.docker.io":
+		host = dockerHub
+	}
+	if inner, port, ok := strings.Cut(host, "]"); ok {
+		if addr, err := netip.ParseAddr(strings.TrimPrefix(inner, "[")); err == nil {
+			host = "[" + addr.String() + "]" + port
+		}
+	}
+	if rest == "" {
+		return host
+	}
+	return host + "/" + rest
 }

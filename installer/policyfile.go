@@ -49,7 +49,7 @@ func ParsePolicy(content []byte, read FileReader) (Policy, error) {
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, written.Scope, err))
 		}
-		own = own && written.Scope != ownScope
+		own = own && oneSpelling(written.Scope) != ownScope
 		rules = append(rules, rule)
 	}
 	if err := errors.Join(problems...); err != nil {
