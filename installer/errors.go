@@ -39,6 +39,10 @@ var (
 	// under another, see [InstallOptions].
 	ErrName = store.ErrName
 
+	// ErrSymlink: a symbolic link in the folder of plugins, where something would
+	// be written or removed through it.
+	ErrSymlink = store.ErrSymlink
+
 	// ErrMismatch: the bytes that came are not those that were asked for.
 	ErrMismatch = ociregistry.ErrDigestMismatch
 	// ErrHostile: the archive has something in it that a plugin has no reason to

@@ -159,6 +159,9 @@ func readInstalled(entry store.Entry) (Installed, error) {
 		}, nil
 	}
 	receipt, err := decodeReceipt(entry.Receipt)
+	if err == nil {
+		err = receipt.belongs(entry)
+	}
 	if err != nil {
 		return Installed{}, fmt.Errorf("%s: %w", entry.Dir, err)
 	}

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // InstallOptions are the choices for one installation. The zero value is right
@@ -52,7 +54,7 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
 	if i.folder != nil {
 		installed, err := i.folder.find(ref, opts.As)
-		if err == nil && i.allows(installed) && installed.Verify(ctx) == nil {
+		if err == nil && i.runs(installed) && i.allows(installed) && installed.Verify(ctx) == nil {
 			return installed, nil
 		}
 		if err != nil && !errors.Is(err, ErrNotInstalled) {
@@ -60,6 +62,14 @@ func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptio
 		}
 	}
 	return i.Install(ctx, ref, opts)
+}
+
+// runs says whether what is installed is for the installer's platform: a folder
+// can be prepared for another machine.
+func (i *Installer) runs(installed Installed) bool {
+	name, osVersion, _ := strings.Cut(installed.Receipt.Platform, ":")
+	platform, err := artifact.ParsePlatform(name)
+	return err == nil && rankOf(i.platform, platform.WithOSVersion(osVersion)) >= 0
 }
 
 // allows says whether the policy that decided about what is installed is still
@@ -121,11 +131,11 @@ func (i *Installer) present(plugin store.Plugin, verified Verified, opts Install
 	if err != nil || entry.Receipt == nil {
 		return Installed{}, false
 	}
-	receipt, err := decodeReceipt(entry.Receipt)
-	if err != nil || receipt.Manifest != verified.Manifest || receipt.Verification.Policy != verified.Verification.Policy {
+	installed, err := readInstalled(entry)
+	receipt := installed.Receipt
+	if err != nil || receipt.Manifest != verified.Manifest || receipt.Platform != verified.Platform || receipt.Verification.Policy != verified.Verification.Policy {
 		return Installed{}, false
 	}
-	installed := newInstalled(entry.Dir, receipt, false)
 	return installed, installed.complete() == nil
 }
 

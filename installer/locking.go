@@ -203,7 +203,7 @@ func (i *Installer) lockedPresent(ctx context.Context, entry Locked) (Installed,
 	if err != nil {
 		return Installed{}, err
 	}
-	if !i.allows(installed) || !sameSigners(entry.Signers, installed.Receipt.Verification.Signers()) {
+	if !i.runs(installed) || !i.allows(installed) || !sameSigners(entry.Signers, installed.Receipt.Verification.Signers()) {
 		return Installed{}, ErrRefused
 	}
 	return installed, installed.VerifyLocked(ctx, entry)

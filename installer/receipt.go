@@ -6,12 +6,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // receiptSchema is the version of the form of receipts. A reader refuses others.
@@ -91,21 +95,44 @@ func decodeReceipt(content []byte) (Receipt, error) {
 	return r, r.check()
 }
 
+// check holds what every receipt of ours has; the folder is somebody else's to
+// write in, so nothing is taken for granted.
 func (r Receipt) check() error {
 	for _, d := range []digest.Digest{r.Manifest, r.Layer, r.Digest()} {
 		if err := d.Validate(); err != nil {
 			return fmt.Errorf("%w: digest %q: %w", ErrInvalidReceipt, d, err)
 		}
 	}
+	platform, _, _ := strings.Cut(r.Platform, ":")
+	if _, err := artifact.ParsePlatform(platform); err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalidReceipt, err)
+	}
+	if r.Executable != "plugin" && r.Executable != "plugin.exe" {
+		return fmt.Errorf("%w: %q is no name of an executable", ErrInvalidReceipt, r.Executable)
+	}
+	seen := map[string]bool{}
 	for _, f := range r.Files {
 		if err := f.Digest.Validate(); err != nil {
 			return fmt.Errorf("%w: file %q: %w", ErrInvalidReceipt, f.Name, err)
 		}
-		if f.Name == r.Executable {
-			return nil
+		if seen[f.Name] || !filepath.IsLocal(filepath.FromSlash(f.Name)) {
+			return fmt.Errorf("%w: file %q comes twice or is elsewhere", ErrInvalidReceipt, f.Name)
 		}
+		seen[f.Name] = true
 	}
-	return fmt.Errorf("%w: it names no executable", ErrInvalidReceipt)
+	if !seen[r.Executable] {
+		return fmt.Errorf("%w: it names no executable", ErrInvalidReceipt)
+	}
+	return nil
+}
+
+// belongs says whether the receipt is that of the folder it lies in: a folder
+// that was copied or renamed is another version to the runner.
+func (r Receipt) belongs(entry store.Entry) error {
+	if r.Name != entry.Plugin.Name() || !r.Version.Core().Equal(entry.Version.Core()) {
+		return fmt.Errorf("%w: it is that of %s %s", ErrInvalidReceipt, r.Name, r.Version)
+	}
+	return nil
 }
 
 func receiptFiles(files []untar.File) []ReceiptFile {

@@ -309,6 +309,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrMoved, cli.Refused, "a version never changes: ask the publisher why it did"},
 		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
 		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
+		{installer.ErrSymlink, cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
 		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},

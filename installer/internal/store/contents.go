@@ -89,12 +89,23 @@ func ReadReceipt(dir string) (_ []byte, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
+	// Opening a named pipe would wait for ever.
+	if info, err := root.Lstat(ReceiptName); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, notRegular(info))
+	}
 	f, err := root.Open(ReceiptName)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return io.ReadAll(io.LimitReader(f, receiptLimit))
+}
+
+func notRegular(info fs.FileInfo) error {
+	if info == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is a %s", ReceiptName, info.Mode().Type())
 }
 
 func versionOf(folder string) (version.Version, bool) {
@@ -181,5 +192,5 @@ func (s *Store) Remove(lock *Lock, v version.Version) error {
 			break // not empty
 		}
 	}
-	return os.RemoveAll(staging)
+	return s.clear(lock.plugin.hash())
 }

@@ -73,7 +73,7 @@ func (s *Staging) Drop() error {
 	err := s.root.Close()
 	s.root = nil
 	// The lock is held, so whatever else is in the parent is a leftover too.
-	return errors.Join(err, os.RemoveAll(filepath.Dir(s.dir)))
+	return errors.Join(err, s.store.clear(s.plugin.hash()))
 }
 
 // Commit writes the receipt and makes the version visible, by one rename, after

@@ -149,6 +149,9 @@ func (l *Lock) Release() error { return l.file.Unlock() }
 // before may be out of date when it returns: look again. Leftovers of killed
 // processes are removed.
 func (s *Store) Lock(ctx context.Context, p Plugin) (*Lock, error) {
+	if err := s.plain(p); err != nil {
+		return nil, err
+	}
 	file, err := s.lockFile(p.hash())
 	if err != nil {
 		return nil, err
@@ -157,7 +160,7 @@ func (s *Store) Lock(ctx context.Context, p Plugin) (*Lock, error) {
 		return nil, fmt.Errorf("locking %s: %w", p.name, err)
 	}
 	lock := &Lock{plugin: p, file: file}
-	if err := os.RemoveAll(s.staging(p.hash())); err != nil {
+	if err := s.clear(p.hash()); err != nil {
 		return nil, errors.Join(fmt.Errorf("removing leftovers: %w", err), lock.Release())
 	}
 	return lock, nil
@@ -178,6 +181,9 @@ func (s *Store) staging(hash string) string {
 // Sweep removes what killed processes left behind, of any plugin that nobody
 // works on now, and returns the number of staging folders removed.
 func (s *Store) Sweep() (int, error) {
+	if err := s.plain(Plugin{}); err != nil {
+		return 0, err
+	}
 	entries, err := os.ReadDir(filepath.Join(s.root, filepath.FromSlash(stagingDir)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -203,7 +209,7 @@ func (s *Store) sweepOne(hash string) (swept bool, err error) {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, file.Unlock()) }()
-	return true, os.RemoveAll(s.staging(hash))
+	return true, s.clear(hash)
 }
 
 // makeFolders creates a folder and those above it that are missing, readable by
