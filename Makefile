@@ -13,6 +13,10 @@ REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 PLATFORMS ?=
 FUZZTIME  ?= 30s
+# The tags of tests that need more than the go command; lint reads them too.
+TAGS      := contract,e2e,interop,rehearsal
+# Every shell script, whatever it is called.
+SCRIPTS    = $(shell git grep -lE '^\#!.*\bbash$$')
 LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 GOBUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 DIST      := $(GO) run ./internal/dist/cmd/dist
@@ -25,7 +29,7 @@ define needs
 	@test -e '$(1)' || { echo "make $@: $(1) is not built yet" >&2; exit 1; }
 endef
 
-.PHONY: build test lint fmt tidy fuzz bench cover demo dist packages image repro contract interop e2e fixtures docs \
+.PHONY: build test lint component fmt tidy fuzz bench cover demo dist packages image repro contract interop e2e fixtures docs \
 	release-rehearsal release-compare release-publish release-check release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -35,12 +39,18 @@ build: ## build the commands for this machine into build/bin
 test: ## run every test that needs no installed service
 	$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m ./...
 
-lint: ## check style, import arrows and workflows
-	$(TOOL) golangci-lint run ./...
+lint: ## check style, import arrows, workflows and scripts
+	$(TOOL) golangci-lint fmt --diff ./...
+	$(TOOL) golangci-lint run --build-tags $(TAGS) ./...
 	$(ACTIONLINT)
+	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); \
+	else echo "shellcheck is not installed: the scripts, and those in workflows, are not read" >&2; test -z "$${CI:-}"; fi
 	@$(GO) mod tidy -diff
 	@$(GO) -C internal/tools mod tidy -diff
 	@$(GO) -C internal/tools/actionlint mod tidy -diff
+
+component: ## hold the GitLab component against GitLab's schema (npm, Node.js 22)
+	@.ci/component
 
 fmt: ## format the code
 	$(TOOL) golangci-lint fmt ./...

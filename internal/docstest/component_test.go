@@ -1,0 +1,79 @@
+package docstest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+)
+
+// TestComponent: the GitLab component is two documents, the inputs that the
+// first declares are those that the second uses, and each that has no default
+// says what it is for. GitLab's schema itself is held by .ci/component.
+// Format: https://docs.gitlab.com/ci/components/
+func TestComponent(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(filepath.Join(root, "templates", "publish.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, body, ok := strings.Cut(string(content), "\n---\n")
+	if !ok {
+		t.Fatal("the component has no header")
+	}
+	var header struct {
+		Spec struct {
+			Inputs map[string]struct {
+				Default     *string `yaml:"default"`
+				Description string  `yaml:"description"`
+			} `yaml:"inputs"`
+		} `yaml:"spec"`
+	}
+	decoder := yaml.NewDecoder(strings.NewReader(head))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&header); err != nil {
+		t.Fatal(err)
+	}
+	var jobs map[string]struct {
+		IDTokens map[string]struct {
+			Audience string `yaml:"aud"`
+		} `yaml:"id_tokens"`
+		Script []string `yaml:"script"`
+	}
+	if err := yaml.Unmarshal([]byte(body), &jobs); err != nil {
+		t.Fatal(err)
+	}
+
+	declared := make([]string, 0, len(header.Spec.Inputs))
+	for name, input := range header.Spec.Inputs {
+		declared = append(declared, name)
+		if input.Description == "" && name != "stage" {
+			t.Errorf("input %s is not described", name)
+		}
+	}
+	var used []string
+	for _, match := range regexp.MustCompile(`\$\[\[ inputs\.([a-z-]+) \]\]`).FindAllStringSubmatch(body, -1) {
+		used = append(used, match[1])
+	}
+	slices.Sort(declared)
+	slices.Sort(used)
+	if diff := cmp.Diff(declared, slices.Compact(used)); diff != "" {
+		t.Errorf("inputs (-declared +used):\n%s", diff)
+	}
+	job, ok := jobs["publish-fleeting-plugin"]
+	if !ok || len(jobs) != 1 {
+		t.Fatalf("jobs: %v, want publish-fleeting-plugin only", jobs)
+	}
+	// The variable that sigstore's clients look for, and its audience.
+	if got := job.IDTokens["SIGSTORE_ID_TOKEN"].Audience; got != "sigstore" {
+		t.Errorf("audience of SIGSTORE_ID_TOKEN = %q", got)
+	}
+	if len(job.Script) == 0 {
+		t.Error("the job has no script")
+	}
+}
