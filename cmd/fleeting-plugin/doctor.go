@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -15,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
@@ -22,14 +22,12 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 )
 
-// The handshake with which the runner starts a plugin (hashicorp/go-plugin): the
-// cookie tells a plugin that a host started it, and the first line of its output
-// says where and how it serves.
+// The handshake with which the runner starts a plugin: the cookie tells a plugin
+// that a host started it. The values are those of fleeting's internal/plugin.
 const (
-	cookieName       = "FLEETING_INSTANCE_GROUP_PLUGIN"
-	cookieValue      = "4c6410b1-cb78-4962-8c76-ab936d0ea908"
-	handshakeTimeout = 10 * time.Second
-	handshakeLimit   = 64 << 10
+	cookieName   = "FLEETING_INSTANCE_GROUP_PLUGIN"
+	cookieValue  = "4c6410b1-cb78-4962-8c76-ab936d0ea908"
+	startTimeout = 10 * time.Second
 )
 
 // finding is the outcome of one check.
@@ -203,47 +201,37 @@ func runsHere(platform string) bool {
 }
 
 func (d *doctor) checkStart(ctx context.Context, one installer.Installed, name string) {
-	line, err := handshake(ctx, one.Path)
+	protocol, err := startOnce(ctx, one.Path)
 	if err != nil {
 		d.add("start", "problem", fmt.Sprintf("%s: %v", name, err), "start it by hand: "+one.Path+" version")
 		return
 	}
-	parts := strings.Split(line, "|")
-	if len(parts) < 4 || parts[0] != "1" {
-		d.add("start", "problem", fmt.Sprintf("%s answered %.80q, which is no handshake of a plugin", name, line), "")
-		return
-	}
-	d.add("start", "ok", fmt.Sprintf("%s serves protocol %s", name, parts[1]), "")
+	d.add("start", "ok", fmt.Sprintf("%s serves protocol %d", name, protocol), "")
 }
 
-// handshake starts a plugin as the runner does, reads its first line and stops it.
-func handshake(ctx context.Context, path string) (line string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
-	defer cancel()
+// startOnce starts a plugin as the runner does, but with an empty environment,
+// and stops it once it has said where and how it serves.
+func startOnce(ctx context.Context, path string) (protocol int, err error) {
 	dir, err := os.MkdirTemp("", "fleeting-plugin-doctor-")
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Dir = filepath.Dir(path)
-	cmd.Env = []string{cookieName + "=" + cookieValue, "PLUGIN_PROTOCOL_VERSIONS=0", "PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000", "TMPDIR=" + dir}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return "", err
+	cmd.Env = []string{"TMPDIR=" + dir}
+	client := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: cookieName, MagicCookieValue: cookieValue},
+		Plugins:          plugin.PluginSet{},
+		Cmd:              cmd,
+		SkipHostEnv:      true,
+		StartTimeout:     startTimeout,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		Logger:           hclog.NewNullLogger(),
+	})
+	defer client.Kill()
+	if _, err := client.Start(); err != nil {
+		return 0, err
 	}
-	if err := cmd.Start(); err != nil {
-		return "", err
-	}
-	line, readErr := bufio.NewReader(io.LimitReader(out, handshakeLimit)).ReadString('\n')
-	timedOut := ctx.Err() != nil
-	cancel() // kills it
-	_ = cmd.Wait()
-	switch {
-	case timedOut:
-		return "", fmt.Errorf("no answer within %s", handshakeTimeout)
-	case readErr != nil && line == "":
-		return "", errors.New("it ended without an answer")
-	}
-	return strings.TrimSpace(line), nil
+	return client.NegotiatedVersion(), nil
 }
