@@ -1,6 +1,7 @@
 package plugin_test
 
 import (
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -59,4 +60,29 @@ func otherPlace(t *testing.T, from, to string) {
 	if got := states(t, group)[name]; got != provider.StateRunning {
 		t.Errorf("state after the file was put back: got %q, want running", got)
 	}
+}
+
+// TestKeystoneIsDown: while the token is good, calls do not wait for the next
+// one by turns.
+func TestKeystoneIsDown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{TokenLife: time.Hour})
+		group := w.start(t, nil)
+		name := w.up(t, group, 1)[0]
+		<-time.After(55 * time.Minute)
+		w.Inject(sim.Rule{Operation: sim.OpTokenCreate, Fault: sim.Refuse(http.StatusServiceUnavailable, "down")})
+		started, before := time.Now(), w.Count(sim.OpTokenCreate)
+		for range 10 {
+			if got := states(t, group)[name]; got != provider.StateRunning {
+				t.Errorf("state: got %q, want running", got)
+			}
+		}
+		if took := time.Since(started); took > 10*time.Second {
+			t.Errorf("10 updates took %v", took)
+		}
+		if got := w.Count(sim.OpTokenCreate) - before; got != 4 {
+			t.Errorf("attempts to renew: got %d, want one with its 3 retries", got)
+		}
+	})
 }

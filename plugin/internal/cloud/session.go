@@ -20,6 +20,8 @@ const (
 	// renewBefore is how long before its end a token is renewed; a shorter
 	// life is renewed in its last tenth.
 	renewBefore = 5 * time.Minute
+	// renewPause is how long after a failed renewal the next one is tried.
+	renewPause = 30 * time.Second
 )
 
 // session holds the token, the catalogue that came with it, and what is needed
@@ -183,6 +185,11 @@ func (s *session) freshen(ctx context.Context) error {
 	}
 	if err := s.provider.Reauthenticate(ctx, token); err != nil {
 		s.log.WarnContext(ctx, "token not renewed", "reason", err.Error())
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		// The token is good for a while yet, and calls must not wait for
+		// Keystone one by one; once it ends, it is renewed anyway.
+		s.renewAt = time.Now().Add(renewPause)
 		return ctx.Err()
 	}
 	return nil
