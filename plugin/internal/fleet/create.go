@@ -1,9 +1,11 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -122,14 +124,29 @@ func (g *Group) adopt(inst *instance, servers []Server) {
 	g.observe(inst, keep)
 }
 
+// choose prefers the server that is known, then one that still exists, then
+// the oldest.
 func choose(inst *instance, servers []Server) Server {
-	keep := servers[0]
-	for _, s := range servers[1:] {
-		if s.ID == inst.id || keep.ID != inst.id && s.Created.Before(keep.Created) {
-			keep = s
-		}
+	return slices.MinFunc(servers, func(a, b Server) int {
+		return cmp.Or(
+			first(a.ID == inst.id, b.ID == inst.id),
+			first(a.Phase != Gone, b.Phase != Gone),
+			a.Created.Compare(b.Created),
+			cmp.Compare(a.ID, b.ID),
+		)
+	})
+}
+
+// first orders what holds before what does not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
 	}
-	return keep
 }
 
 // condemnStray deletes a server that doubles a name.

@@ -101,3 +101,25 @@ func TestARisenServerIsDeleted(t *testing.T) {
 		}
 	})
 }
+
+// TestADeletedDoubleIsNotChosen: Nova lists deleted servers at times. One of
+// them is no reason to delete the server that took its name since.
+func TestADeletedDoubleIsNotChosen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		const name = "g-abcd1234"
+		c.add(fleet.Server{ID: "old", Name: name, Owned: true, Phase: fleet.Gone, Created: time.Now().Add(-time.Hour)})
+		c.add(fleet.Server{ID: "new", Name: name, Owned: true, Phase: fleet.Running, Created: time.Now()})
+		group := run(t, c)
+		for range 5 {
+			if got := report(t, group); got[name] != fleet.InUse {
+				t.Errorf("states: %v, want %s running", got, name)
+			}
+			<-time.After(time.Minute)
+		}
+		if _, err := c.Get(t.Context(), "new"); err != nil {
+			t.Errorf("the new server is gone: %v", err)
+		}
+	})
+}

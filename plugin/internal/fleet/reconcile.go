@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -49,8 +50,11 @@ func (g *Group) match(name string, servers []Server) {
 		}
 	case known:
 		g.adopt(inst, servers)
-	case servers[0].Phase != Gone:
-		g.discover(name, servers)
+	default:
+		servers = slices.DeleteFunc(servers, func(s Server) bool { return s.Phase == Gone })
+		if len(servers) > 0 {
+			g.discover(name, servers)
+		}
 	}
 }
 
@@ -74,10 +78,11 @@ func (g *Group) discover(name string, servers []Server) {
 	g.seq++
 	inst := &instance{
 		name: name, seq: g.seq, stage: live, posted: true, epoch: -1,
-		reserved: g.now(), born: g.birth(servers[0]),
+		reserved: g.now(),
 	}
 	g.instances[name] = inst
-	inst.id = choose(inst, servers).ID
+	found := choose(inst, servers)
+	inst.id, inst.born = found.ID, g.birth(found)
 	g.log.Info("server discovered", "server", name, "id", inst.id)
 	g.adopt(inst, servers)
 }
@@ -128,7 +133,7 @@ func (g *Group) observe(inst *instance, s Server) {
 	}
 	switch s.Phase {
 	case Building:
-		g.observeBuilding(inst)
+		g.observeBuilding(inst, s)
 	case Running:
 		if !inst.up {
 			inst.up = true
@@ -146,9 +151,9 @@ func (g *Group) observe(inst *instance, s Server) {
 	}
 }
 
-func (g *Group) observeBuilding(inst *instance) {
+func (g *Group) observeBuilding(inst *instance, s Server) {
 	if age := g.now().Sub(inst.born); !inst.up && age > g.settings.BuildTimeout {
-		g.breakDown(inst, fmt.Sprintf("not up %s after its creation", g.settings.BuildTimeout))
+		g.breakDown(inst, fmt.Sprintf("not up %s after its creation: %s", g.settings.BuildTimeout, s.Detail))
 	}
 }
 
