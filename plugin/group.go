@@ -159,6 +159,10 @@ func start(client *cloud.Client, found resources, config Config, connector provi
 		defer close(done)
 		for ctx.Err() == nil {
 			work(ctx, group, logger)
+			select {
+			case <-ctx.Done():
+			case <-time.After(time.Second): // a panic that repeats must not spin
+			}
 		}
 	}()
 	return &running{

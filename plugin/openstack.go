@@ -45,13 +45,11 @@ func (o *openstack) List(ctx context.Context) ([]fleet.Server, error) {
 		return nil, err
 	}
 	servers := make([]fleet.Server, 0, len(listed))
-	present := make(map[string]bool, len(listed))
 	for _, s := range listed {
 		server := o.server(s)
 		if server.Owned {
 			o.images.learn(ctx, server.Image)
 		}
-		present[s.ID] = true
 		servers = append(servers, server)
 	}
 	return servers, nil

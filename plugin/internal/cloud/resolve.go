@@ -114,7 +114,7 @@ func (c *Client) ResolveFlavor(ctx context.Context, nameOrID string) (Flavor, er
 			all = append(all, Resource{f.ID, f.Name})
 			flavors[f.ID] = Flavor{ID: f.ID, Name: f.Name, Disk: f.Disk, RAM: f.RAM, VCPUs: f.VCPUs}
 		}
-		if len(page.Links) == 0 || len(page.Flavors) == 0 {
+		if len(page.Links) == 0 || len(page.Flavors) == 0 || page.Flavors[len(page.Flavors)-1].ID == marker {
 			break
 		}
 		marker = page.Flavors[len(page.Flavors)-1].ID
