@@ -31,6 +31,13 @@ var builds = struct {
 var dialed sync.Map
 
 func TestMain(m *testing.M) {
+	if job := os.Getenv(releaseJob); job != "" {
+		if err := releaseAlone(job); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	// The runner's installer takes no ports, and its client gives no way to set
 	// a dialer but this variable.
 	if transport, ok := remote.DefaultTransport.(*http.Transport); ok {

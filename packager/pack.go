@@ -76,6 +76,9 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err := layout.Tag(ctx, b.index.desc, version.String()); err != nil {
 		return nil, err
 	}
+	if err := layout.Finish(); err != nil {
+		return nil, err
+	}
 	if err := swap(stage, dir); err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 
 // TestReproducible packages the same executables under everything that differs
 // between two machines: folder, file times, modes as other umasks leave them,
-// the order in which files were made, time zone, number of processors, and how
+// the order in which files were made, their owner (where the test may change it), time zone, number of processors, and how
 // the folder is named.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
@@ -44,6 +44,11 @@ func TestReproducible(t *testing.T) {
 			}
 			for _, extra := range []string{"zz.txt", "LICENSE", "ä"} {
 				writeFile(t, filepath.Join(dir, p, extra), []byte(extra), companion)
+				if os.Geteuid() == 0 && dir == two {
+					if err := os.Chown(filepath.Join(dir, p, extra), 1234, 5678); err != nil {
+						t.Fatal(err)
+					}
+				}
 				when := time.Unix(int64(1000*i+len(dir)), 0)
 				if err := os.Chtimes(filepath.Join(dir, p, extra), when, when); err != nil {
 					t.Fatal(err)
@@ -66,6 +71,10 @@ func TestReproducible(t *testing.T) {
 			t.Fatal(err)
 		}
 		digests = append(digests, packed.Digest)
+		index, err := os.ReadFile(filepath.Join(out, ocispec.ImageIndexFile))
+		if err != nil {
+			t.Fatal(err)
+		}
 		blobs, err := filepath.Glob(filepath.Join(out, "blobs", "sha256", "*"))
 		if err != nil {
 			t.Fatal(err)
@@ -73,7 +82,7 @@ func TestReproducible(t *testing.T) {
 		for i := range blobs {
 			blobs[i] = filepath.Base(blobs[i])
 		}
-		layouts = append(layouts, blobs)
+		layouts = append(layouts, append(blobs, string(index)))
 	}
 	for i := range digests {
 		if digests[i] != digests[0] {

@@ -2,6 +2,7 @@ package ociregistry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,6 +195,29 @@ func (l *Layout) PushManifest(ctx context.Context, desc ocispec.Descriptor, cont
 		}
 	}
 	return nil
+}
+
+// Finish writes index.json in an order that depends on its content only. Call it
+// after the last change: oras-go writes it in the order of a map.
+func (l *Layout) Finish() error {
+	path := filepath.Join(l.dir, ocispec.ImageIndexFile)
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return wrap("finish", l.dir, err)
+	}
+	var index ocispec.Index
+	if err := json.Unmarshal(raw, &index); err != nil {
+		return wrap("finish", path, err)
+	}
+	// What has a tag comes first, which is what tools take that look for one.
+	slices.SortFunc(index.Manifests, func(a, b ocispec.Descriptor) int {
+		tagA, tagB := a.Annotations[ocispec.AnnotationRefName], b.Annotations[ocispec.AnnotationRefName]
+		return cmp.Or(cmp.Compare(tagB, tagA), cmp.Compare(a.Digest, b.Digest))
+	})
+	if raw, err = json.Marshal(index); err != nil {
+		return wrap("finish", path, err)
+	}
+	return wrap("finish", path, os.WriteFile(path, raw, 0o644)) //nolint:gosec // G306: a layout is read by others
 }
 
 // Tag points a tag at a manifest that is there.

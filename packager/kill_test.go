@@ -1,0 +1,153 @@
+package packager_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
+)
+
+// releaseJob is the variable with which this test's executable, started again,
+// makes one release and nothing else, so that it can be killed.
+const releaseJob = "PACKAGER_TEST_RELEASE"
+
+// job is what a process is to release.
+type job struct{ Dist, Repository, Version, Key, Cache string }
+
+func releaseAlone(encoded string) error {
+	var j job
+	if err := json.Unmarshal([]byte(encoded), &j); err != nil {
+		return err
+	}
+	key, err := os.ReadFile(j.Key)
+	if err != nil {
+		return err
+	}
+	signer, err := packager.KeySigner(key, []byte("secret"), packager.SigningServices{})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	dist, err := packager.Scan(ctx, j.Dist, packager.ScanOptions{})
+	if err != nil {
+		return err
+	}
+	v, err := packager.ParseVersion(j.Version)
+	if err != nil {
+		return err
+	}
+	client, err := ociregistry.NewClient(ociregistry.WithRetries(3, time.Millisecond))
+	if err != nil {
+		return err
+	}
+	repo, err := client.Repository(j.Repository)
+	if err != nil {
+		return err
+	}
+	_, err = packager.Release(ctx, dist, v, repo, packager.ReleaseOptions{
+		PackOptions: packager.PackOptions{Metadata: metadata(), Parallel: 1, CacheDir: j.Cache}, Signer: signer,
+	})
+	return err
+}
+
+// start runs a job in a process of its own.
+func (j job) start(t *testing.T) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	encoded, err := json.Marshal(j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), releaseJob+"="+string(encoded))
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// TestKilledReleaseIsRunAgain kills the process at one request after the other,
+// then runs it again: what is published is complete, and nothing is there twice.
+func TestKilledReleaseIsRunAgain(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	private, _, err := packager.GenerateKeyPair([]byte("secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(dir, "cosign.key")
+	writeFile(t, key, private, 0o600)
+	reg := registrytest.New(t)
+	j := job{
+		Dist: writeDist(t, "1.0.0", "linux/amd64"), Repository: reg.Host + "/calm", Version: "1.0.0",
+		Key: key, Cache: filepath.Join(dir, "cache"),
+	}
+	if err := j.start(t).Run(); err != nil {
+		t.Fatal(err)
+	}
+	requests := len(reg.Gate.Requests())
+	step := 13
+	if *full {
+		step = 1
+	}
+	for n := 0; n < requests; n += step {
+		j.Repository = fmt.Sprintf("%s/killed%d", reg.Host, n)
+		j.Cache = filepath.Join(dir, fmt.Sprint("cache", n))
+		repo := repository(t, j.Repository)
+		releasePlain(t, repo, "0.9.0")
+		var running atomic.Pointer[os.Process]
+		// The request that is lost with its sender arrives in every other run.
+		reg.Gate.Break(t, registrytest.Fault{Skip: n, Times: 1, Reset: n%2 == 0, Before: func() { _ = running.Load().Kill() }})
+		cmd := j.start(t)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running.Store(cmd.Process)
+		err := cmd.Wait()
+		reg.Gate.Mend()
+		if err == nil {
+			t.Fatalf("request %d: the process was not killed", n)
+		}
+		complete(t, repo, fmt.Sprintf("killed at request %d", n))
+		if err := j.start(t).Run(); err != nil {
+			t.Errorf("killed at request %d, run again: %v", n, err)
+			continue
+		}
+		complete(t, repo, fmt.Sprintf("killed at request %d, run again", n))
+		report, err := packager.Inspect(t.Context(), repo, "latest")
+		if err != nil {
+			t.Errorf("killed at request %d, run again: %v", n, err)
+			continue
+		}
+		count := map[string]int{}
+		for _, s := range report.Signatures {
+			count[s.Subject+" "+s.Form]++
+		}
+		for _, a := range report.Attestations {
+			count[a.Subject+" "+a.Form+" "+a.PredicateType]++
+		}
+		want := map[string]int{}
+		for _, subject := range []string{"index", "linux/amd64"} {
+			for _, form := range []string{"tag", "bundle"} {
+				for _, predicate := range []string{"", " " + packager.PredicateSPDX, " " + packager.PredicateCycloneDX} {
+					want[subject+" "+form+predicate] = 1
+				}
+			}
+		}
+		if diff := cmp.Diff(want, count); diff != "" {
+			t.Errorf("killed at request %d, run again: evidence (-want +got):\n%s", n, diff)
+		}
+	}
+}
