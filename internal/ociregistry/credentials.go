@@ -31,6 +31,11 @@ func (f CredentialFunc) oras(ctx context.Context, host string) (auth.Credential,
 	if err != nil {
 		return auth.EmptyCredential, err
 	}
+	if c.IdentityToken == "" && c.AccessToken == "" && (c.Username == "" || c.Password == "") {
+		// Half a credential is none: what is public can be read without, and what
+		// is not answers that it wants one.
+		return auth.EmptyCredential, nil
+	}
 	return toORAS(c), nil
 }
 

@@ -132,7 +132,7 @@ func kindOfStatus(code int) error {
 		return ErrRateLimited
 	case code == http.StatusMethodNotAllowed, code == http.StatusNotImplemented:
 		return ErrUnsupported
-	case code == http.StatusRequestTimeout, code >= http.StatusInternalServerError:
+	case code == http.StatusRequestTimeout, code == http.StatusProxyAuthRequired, code >= http.StatusInternalServerError:
 		return ErrUnavailable
 	default:
 		return ErrInvalid

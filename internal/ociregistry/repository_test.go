@@ -258,6 +258,7 @@ func TestKindsOfErrors(t *testing.T) {
 		http.StatusTooManyRequests:     ociregistry.ErrRateLimited,
 		http.StatusInternalServerError: ociregistry.ErrUnavailable,
 		http.StatusBadGateway:          ociregistry.ErrUnavailable,
+		http.StatusProxyAuthRequired:   ociregistry.ErrUnavailable,
 	} {
 		reg := registrytest.NewReferrers(t)
 		repo := openRepository(t, reg)
