@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -36,7 +37,36 @@ func (f *folderFlags) path() (string, error) {
 			return "", cli.Hint(cli.WithCode(err, cli.Usage), "name the folder: --dir /etc/gitlab-runner/plugins")
 		}
 	}
-	return filepath.Join(f.root, dir), nil
+	if f.root == "" {
+		return dir, nil
+	}
+	return beneath(f.root, dir)
+}
+
+// beneath is a folder in the tree of an image. Neither .. nor a link in the
+// tree leads out of it.
+func beneath(tree, dir string) (string, error) {
+	inside := strings.TrimPrefix(filepath.Clean(string(filepath.Separator)+filepath.ToSlash(strings.TrimPrefix(dir, filepath.VolumeName(dir)))), string(filepath.Separator))
+	root, err := os.OpenRoot(tree)
+	if errors.Is(err, fs.ErrNotExist) {
+		return filepath.Join(tree, inside), nil
+	}
+	if err != nil {
+		return "", cli.WithCode(err, cli.Usage)
+	}
+	defer func() { _ = root.Close() }()
+	at := ""
+	for element := range strings.SplitSeq(filepath.ToSlash(inside), "/") {
+		at = filepath.Join(at, element)
+		_, err := root.Stat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return "", cli.Hint(cli.WithCode(fmt.Errorf("--root %s: %w", tree, err), cli.Refused), "a link in the tree leads out of it; name the folder that it means with --dir")
+		}
+	}
+	return filepath.Join(tree, inside), nil
 }
 
 func (f *folderFlags) folder() (*installer.Folder, error) {

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +54,7 @@ func TestInstallScripts(t *testing.T) {
 			env.Values[siteKey{}] = s
 			env.Setenv("REGISTRY", s.registry.Host)
 			env.Setenv("PRIVATE", registrytest.New(tb, registrytest.WithPassword("user", "secret")).Host)
+			env.Setenv("PROXY", newProxy(tb, s.registry.Host))
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("FLEETING_PLUGIN_PATH", filepath.Join(env.WorkDir, "plugins"))
 			env.Setenv("PLATFORM", artifact.HostPlatform().String())
@@ -72,6 +76,26 @@ func TestInstallScripts(t *testing.T) {
 			"requests": requests,
 		},
 	})
+}
+
+// newProxy is an HTTP proxy that asks for a password and takes every host for
+// one registry.
+func newProxy(tb testing.TB, registry string) string {
+	tb.Helper()
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme, r.Out.URL.Host = "http", registry
+		r.Out.Header.Del("Proxy-Authorization")
+	}}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		want := "Basic " + base64.StdEncoding.EncodeToString([]byte("user:secret"))
+		if r.Header.Get("Proxy-Authorization") != want {
+			w.WriteHeader(http.StatusProxyAuthRequired)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(server.Close)
+	return server.Listener.Addr().String()
 }
 
 func siteOf(ts *testscript.TestScript) *site {
