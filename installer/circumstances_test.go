@@ -65,7 +65,8 @@ func TestInterrupted(t *testing.T) {
 	mustBeEmpty(t, i.Folder().Dir())
 }
 
-// TestResumed cuts the download in the middle: it goes on. INTEROP C27.
+// TestResumed cuts the download in the middle: it goes on. INTEROP C27, 9, 18:
+// https://github.com/hashicorp/terraform/issues/27376
 func TestResumed(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.New(t)
@@ -84,7 +85,8 @@ func TestResumed(t *testing.T) {
 	}
 }
 
-// TestMirrors fetches from elsewhere; everything goes by the name before.
+// TestMirrors fetches from elsewhere; everything goes by the name before. INTEROP
+// 8: https://github.com/hashicorp/packer/issues/12427
 func TestMirrors(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.New(t)

@@ -19,7 +19,8 @@ import (
 )
 
 // TestInstallSigned goes the whole way, for every place that a signature may be
-// in and on every kind of registry, and the runner finds the result.
+// in and on every kind of registry, and the runner finds the result. INTEROP 29:
+// https://github.com/inspektor-gadget/inspektor-gadget/issues/4998
 func TestInstallSigned(t *testing.T) {
 	t.Parallel()
 	for kind, registry := range registries(t) {
@@ -73,6 +74,7 @@ func TestInstallSigned(t *testing.T) {
 }
 
 // TestRefused holds that what a policy does not allow leaves the folder as it was.
+// INTEROP C2d, 23: https://github.com/falcosecurity/falco-operator/issues/245
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.New(t)
@@ -298,7 +300,8 @@ func TestReceipt(t *testing.T) {
 }
 
 // TestInstallTwice holds that the second time downloads no layer, and that
-// Ensure then asks nobody at all.
+// Ensure then asks nobody at all. INTEROP 21:
+// https://github.com/falcosecurity/falcoctl/pull/870
 func TestInstallTwice(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.New(t)

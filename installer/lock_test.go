@@ -52,7 +52,8 @@ func (s *locksite) lock(t *testing.T, before installer.Lock, opts installer.Chan
 }
 
 // TestLock writes a lock, reads it again, and installs from it on another
-// platform than it was written on.
+// platform than it was written on. INTEROP 13:
+// https://github.com/hashicorp/terraform/issues/27894
 func TestLock(t *testing.T) {
 	t.Parallel()
 	s := newLocksite(t)

@@ -43,7 +43,10 @@ func dressed(tb testing.TB, to plugintest.Target, key *trusttest.Key, version st
 
 // TestMirror copies from each kind of registry through a layout and a tar file to
 // each kind of registry, and compares every tag and referrer with the source.
-// INTEROP 14, 19, 28, 30.
+// INTEROP 14, 19, 28, 30: https://github.com/opentofu/opentofu/issues/3620,
+// https://github.com/falcosecurity/falcoctl/issues/893,
+// https://github.com/sigstore/cosign/issues/4507,
+// https://github.com/oras-project/oras/issues/812
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	key := trusttest.NewKey(t)

@@ -146,6 +146,30 @@ func executableOf(chain admission.Chain) (digest.Digest, error) {
 	return announced, nil
 }
 
+// runnerProtocol is the version of the protocol between GitLab Runner and its
+// plugins: the only one so far.
+const runnerProtocol = 0
+
+// needs gives what the publisher says that the plugin needs of its host, as a
+// sentence; a protocol that no runner speaks is an error.
+func needs(chain admission.Chain) (string, error) {
+	text := chain.Annotation(artifact.AnnotationMetadata)
+	if text == "" {
+		return "", nil
+	}
+	said, err := artifact.DecodeMetadata(text)
+	if err != nil {
+		return "", fmt.Errorf("%w: annotation %s: %w", ErrNotPlugin, artifact.AnnotationMetadata, err)
+	}
+	if said.Protocol != nil && *said.Protocol != runnerProtocol {
+		return "", fmt.Errorf("%w: it speaks protocol %d, GitLab Runner speaks %d", ErrNotPlugin, *said.Protocol, runnerProtocol)
+	}
+	if said.MinimumRunner == "" {
+		return "", nil
+	}
+	return fmt.Sprintf("Its publisher says that it needs GitLab Runner %.40q or newer.", said.MinimumRunner), nil
+}
+
 func envVersion(config ocispec.Image) string {
 	for _, variable := range config.Config.Env {
 		if value, ok := strings.CutPrefix(variable, artifact.EnvVersion+"="); ok {

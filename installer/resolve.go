@@ -277,6 +277,13 @@ func (r *Resolution) describe(ctx context.Context, src Source, found picked) err
 	if err != nil {
 		return err
 	}
+	need, err := needs(r.chain)
+	if err != nil {
+		return err
+	}
+	if need != "" {
+		r.Explanation = append(r.Explanation, need)
+	}
 	constraint, constrained := r.Reference.Constraint()
 	if constrained && !constraint.Match(r.Version) {
 		return fmt.Errorf("%w: %s is version %s, which does not satisfy %q", ErrNoVersion, r.Digest(), r.Version, constraint)

@@ -102,7 +102,7 @@ func TestMovedTag(t *testing.T) {
 }
 
 // TestPlatforms is INTEROP C17 and its neighbours: what is chosen for a host
-// among what an index offers, whatever the order.
+// among what an index offers, whatever the order. INTEROP 4: gitlab-runner !5090.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.New(t)
@@ -139,7 +139,7 @@ func reversed(in []string) []string {
 }
 
 // TestIndexEntries changes the entries of an index: INTEROP C14, C15, C17, and
-// what buildx adds.
+// what buildx adds. INTEROP 31: https://github.com/docker/buildx/issues/3047
 func TestIndexEntries(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.New(t)
