@@ -29,8 +29,8 @@ define needs
 	@test -e '$(1)' || { echo "make $@: $(1) is not built yet" >&2; exit 1; }
 endef
 
-.PHONY: build test lint component fmt tidy fuzz bench cover demo dist packages image repro contract interop e2e fixtures docs \
-	release-rehearsal release-compare release-publish release-check release-show ci clean help
+.PHONY: build test lint component fmt tidy fuzz bench cover demo dist packages image repro contract interop e2e fixtures docs pictures \
+	release-rehearsal release-compare release-publish release-image release-check release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
 	@mkdir -p $(BUILD)/bin
@@ -119,6 +119,11 @@ fixtures: ## write the recorded signatures used by tests anew
 docs: ## write the generated reference pages
 	$(GO) test -count=1 -run 'TestReferenceIsFresh' ./cmd/... -update
 
+pictures: ## draw the pictures of the docs that have a .dot source (graphviz)
+	@for source in docs/pictures/*.dot; do \
+		dot -Tsvg "$$source" | sed -e '/^<!-- Generated/,/-->/d' -e '/^<!-- /d' -e '/^ viewBox/r docs/pictures/style.svg.part' >"$${source%.dot}.svg"; \
+	done
+
 release-rehearsal: ## take the steps of a release against services on loopback
 	$(GO) test -count=1 -tags rehearsal -timeout 60m -v ./internal/rehearsal/...
 
@@ -126,6 +131,7 @@ release-rehearsal: ## take the steps of a release against services on loopback
 # take them. RELEASE_REF and RELEASE_FLAGS let a rehearsal take the same steps.
 RELEASE_REF   ?= ghcr.io/radome-io/fleeting-plugin-openstack:$(VERSION)
 RELEASE_FLAGS ?= --keyless
+IMAGE_REF     ?= ghcr.io/radome-io/fleeting-plugin:$(VERSION)
 CHECK_FLAGS   ?=
 FLEETING      := $(GO) run ./cmd/fleeting-plugin
 
@@ -141,6 +147,10 @@ release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF
 	$(FLEETING) release $(BUILD)/dist/plugin $(RELEASE_REF) $(RELEASE_FLAGS) \
 		--title fleeting-plugin-openstack --licenses MIT \
 		--description "A fleeting plugin that runs GitLab CI jobs on OpenStack servers"
+
+release-image: image ## release: push and sign the image of fleeting-plugin as IMAGE_REF
+	$(FLEETING) push $(BUILD)/image $(IMAGE_REF)
+	$(FLEETING) sign $(IMAGE_REF) $(RELEASE_FLAGS)
 
 release-check: ## release: install RELEASE_REF as a user would, and verify what was installed
 	$(FLEETING) install --dir $(BUILD)/installed $(CHECK_FLAGS) $(RELEASE_REF)
