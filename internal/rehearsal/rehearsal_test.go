@@ -27,9 +27,17 @@ const (
 )
 
 func TestRelease(t *testing.T) {
+	running := siglab.Runs(t.Context())
 	lab, err := siglab.Open(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if !running {
+		t.Cleanup(func() {
+			if err := lab.Stop(context.WithoutCancel(t.Context()), os.Stderr); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	work := t.TempDir()
 	one, other := clone(t, filepath.Join(work, "one")), clone(t, filepath.Join(work, "another", "machine"))
@@ -55,6 +63,9 @@ func TestRelease(t *testing.T) {
 		"--keyless", "--identity-token", token, "--fulcio-url", siglab.Fulcio, "--rekor-url", siglab.Rekor1, "--trusted-root", root,
 	}, " ")
 	step(t, "publish", func() { run(t, publisher, nil, "release-publish", "RELEASE_REF="+reference, "RELEASE_FLAGS="+flags) })
+
+	image := fmt.Sprintf("%s/rehearsal-%s/fleeting-plugin:%s", siglab.Registry, strings.ToLower(rand.Text()[:8]), version)
+	step(t, "image", func() { run(t, publisher, nil, "release-image", "IMAGE_REF="+image, "RELEASE_FLAGS="+flags) })
 
 	// 4. Install as a user would, on a machine that has nothing but the policy.
 	policy := filepath.Join(work, "policy.toml")
@@ -84,7 +95,7 @@ scope = "%s/**"
 	for _, v := range []int{2, 3} {
 		step(t, fmt.Sprintf("cosign %d", v), func() {
 			out, err := lab.Cosign(t.Context(), v, "verify", "--insecure-ignore-sct", "--trusted-root", root,
-				"--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, reference)
+				"--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, reference, image)
 			if err != nil {
 				t.Errorf("cosign %d: %v", v, err)
 			}

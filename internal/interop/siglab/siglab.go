@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -89,6 +90,23 @@ func (l *Lab) start(ctx context.Context, log io.Writer) error {
 		return err
 	}
 	return l.script(ctx, log, "sign-samples", "referrers|oci11")
+}
+
+// Runs says whether somebody has started the lab already. Who finds it running
+// leaves it so; who started it may [Lab.Stop] it.
+func Runs(ctx context.Context) bool {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", Registry)
+	if err != nil {
+		return false
+	}
+	_ = conn.Close()
+	return true
+}
+
+// Stop ends the lab's processes and keeps its state. It ends what others use,
+// too: it is for who started the lab.
+func (l *Lab) Stop(ctx context.Context, log io.Writer) error {
+	return l.script(ctx, log, "down")
 }
 
 // Path is a file of the lab's state.
