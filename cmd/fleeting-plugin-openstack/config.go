@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -36,6 +37,10 @@ func readConfig(path, runner string) (plugin.Config, error) {
 	}
 	var file runnerConfig
 	if err := toml.Unmarshal(content, &file); err != nil {
+		if mistake, ok := errors.AsType[*toml.DecodeError](err); ok {
+			line, column := mistake.Position()
+			return plugin.Config{}, fmt.Errorf("%s:%d:%d: %w", path, line, column, err)
+		}
 		return plugin.Config{}, fmt.Errorf("%s: %w", path, err)
 	}
 	settings, err := file.find(runner)

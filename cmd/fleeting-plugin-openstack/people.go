@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -48,22 +49,29 @@ func commands() map[string]command {
 	}
 }
 
-// isForPeople tells whether the arguments name one of the commands here rather
-// than one of fleeting's.
+// isForPeople tells whether the arguments are for the commands here: all but
+// flags and words of fleeting's, which would serve for any other word and so
+// leave whoever mistyped one with a message about plugins.
 func isForPeople(args []string) bool {
 	if len(args) == 0 {
 		return false
 	}
-	_, ok := commands()[args[0]]
-	return ok || slices.Contains([]string{"help", "-h", "--help", "-help"}, args[0])
+	if strings.HasPrefix(args[0], "-") {
+		return slices.Contains([]string{"-h", "--help", "-help"}, args[0])
+	}
+	return args[0] != "serve" && args[0] != "version" && args[0] != "bootstrap"
 }
 
 // runForPeople runs a command and returns the exit code.
 func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts ...plugin.Option) int {
 	chosen, ok := commands()[args[0]]
-	if !ok {
+	switch {
+	case !ok && (args[0] == "help" || strings.HasPrefix(args[0], "-")):
 		usage(out)
 		return exitOK
+	case !ok:
+		fmt.Fprintf(errs, "unknown command %q; see fleeting-plugin-openstack --help\n", args[0])
+		return exitUsage
 	}
 	c := &call{out: out, opts: opts}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -71,22 +79,34 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 	path := flags.String("config", "/etc/gitlab-runner/config.toml", "the runner's config.toml, or a JSON file that is a plugin_config")
 	runner := flags.String("runner", "", "name of the [[runners]] entry, if several use this plugin")
 	output := flags.String("output", "text", "text or json")
-	flags.BoolVar(&c.yes, "yes", false, "really delete (cleanup)")
+	if args[0] == "cleanup" {
+		flags.BoolVar(&c.yes, "yes", false, "really delete")
+	}
+	flags.Usage = func() {
+		fmt.Fprintf(errs, "fleeting-plugin-openstack %s: %s\n\nFlags:\n", args[0], chosen.summary)
+		flags.PrintDefaults()
+	}
 	if err := flags.Parse(args[1:]); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			return exitOK
 		}
 		return exitUsage
 	}
-	if flags.NArg() > 0 || *output != "text" && *output != "json" {
-		fmt.Fprintf(errs, "%s: unexpected argument; see %s --help\n", args[0], args[0])
+	switch {
+	case flags.NArg() > 0:
+		fmt.Fprintf(errs, "%s: unexpected argument %q; see %s --help\n", args[0], flags.Arg(0), args[0])
+		return exitUsage
+	case *output != "text" && *output != "json":
+		fmt.Fprintf(errs, "%s: unknown format %q for --output: use text or json\n", args[0], *output)
 		return exitUsage
 	}
 	c.asJSON = *output == "json"
 	var err error
-	if c.config, err = readConfig(*path, *runner); err == nil {
-		err = chosen.run(ctx, c)
+	if c.config, err = readConfig(*path, *runner); err != nil {
+		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
+		return exitUsage
 	}
+	err = chosen.run(ctx, c)
 	switch {
 	case err == nil:
 		return exitOK
@@ -163,6 +183,9 @@ func list(ctx context.Context, c *call) error {
 
 func cleanup(ctx context.Context, c *call) error {
 	servers, err := plugin.Cleanup(ctx, c.config, !c.yes, c.opts...)
+	if err != nil && len(servers) == 0 {
+		return err // "0 servers would be deleted" would read as an answer
+	}
 	if printErr := c.print(servers, func(w io.Writer) {
 		table(w, servers)
 		if c.yes {

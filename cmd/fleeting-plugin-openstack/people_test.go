@@ -153,9 +153,11 @@ func TestWrongUse(t *testing.T) {
 		says string
 	}{
 		"unknown flag":   {[]string{"check", "--nope"}, exitUsage, "nope"},
-		"extra argument": {[]string{"check", "nope"}, exitUsage, "unexpected argument"},
-		"bad output":     {[]string{"list", "--output", "xml"}, exitUsage, "unexpected argument"},
-		"other runner":   {[]string{"list", "--runner", "nope"}, exitFailed, `no runner named "nope"`},
+		"extra argument": {[]string{"check", "nope"}, exitUsage, `unexpected argument "nope"`},
+		"bad output":     {[]string{"list", "--output", "xml"}, exitUsage, `unknown format "xml"`},
+		"yes elsewhere":  {[]string{"check", "--yes"}, exitUsage, "not defined: -yes"},
+		"typo":           {[]string{"chek"}, exitUsage, `unknown command "chek"; see fleeting-plugin-openstack --help`},
+		"other runner":   {[]string{"list", "--runner", "nope"}, exitUsage, `no runner named "nope"`},
 	} {
 		code, out, errs := d.run(t, row.args...)
 		if code != row.code || !strings.Contains(errs, row.says) {
@@ -165,9 +167,35 @@ func TestWrongUse(t *testing.T) {
 	if code, out, _ := d.run(t, "help"); code != exitOK || !strings.Contains(out, "cleanup") {
 		t.Errorf("help: exit code %d: %s", code, out)
 	}
-	for args, want := range map[string]bool{"": false, "serve": false, "version": false, "bootstrap": false, "check": true, "help": true} {
+	for args, want := range map[string]bool{"": false, "serve": false, "version": false, "bootstrap": false, "-version": false, "check": true, "chek": true, "help": true, "--help": true} {
 		if got := isForPeople(strings.Fields(args)); got != want {
 			t.Errorf("%q for people: got %v, want %v", args, got, want)
+		}
+	}
+}
+
+// A table of no servers would read as "there are none".
+func TestCleanupThatCannotLookSaysNothingElse(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, "flavor = \"m1.nope\"\nimage = \"Ubuntu 24.04\"\nnetworks = [\"private\"]\n")
+	code, out, errs := d.run(t, "cleanup")
+	if code != exitFailed || out != "" || !strings.Contains(errs, "m1.nope") {
+		t.Errorf("exit code %d: %q, %q", code, out, errs)
+	}
+}
+
+func TestMistakesInTheFile(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, goodServer)
+	for text, says := range map[string]string{
+		"[[runners]]\nname = [": "config.toml:2:",
+		"[[runners]]\n[runners.autoscaler]\nplugin = \"openstack\"\n[runners.autoscaler.plugin_config]\nnmae = \"x\"\n": "did you mean name?",
+	} {
+		if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := d.run(t, "check"); code != exitUsage || !strings.Contains(errs, says) {
+			t.Errorf("exit code %d, want %d and %q: %s%s", code, exitUsage, says, out, errs)
 		}
 	}
 }
