@@ -110,7 +110,11 @@ func (d *doctor) checkPolicy() {
 			d.add("policy", "warning", "nothing is verified in "+rule.Scope, "name a signer for it")
 		}
 	}
-	d.add("policy", "ok", fmt.Sprintf("%d rules", len(policy.Rules())), "")
+	count := "1 rule"
+	if n := len(policy.Rules()); n != 1 {
+		count = fmt.Sprintf("%d rules", n)
+	}
+	d.add("policy", "ok", count, "")
 }
 
 // checkFolder looks at the folder; nil if there is none to look into.

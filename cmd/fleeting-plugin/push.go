@@ -62,16 +62,17 @@ func openTarget(registry *cli.RegistryFlags, reference string) (*ociregistry.Rep
 	return repo, tag, err
 }
 
-// sameVersion refuses a reference whose tag is not the layout's version.
+// sameVersion refuses what is no layout, and a reference whose tag is not the
+// layout's version.
 func sameVersion(cmd *cobra.Command, layout, tag string) error {
+	source, err := packager.OpenLayout(cmd.Context(), layout)
+	if err != nil {
+		return cli.Hint(err, "name the folder that fleeting-plugin package wrote with --layout")
+	}
 	if tag == "" {
 		return nil
 	}
 	want, err := packager.ParseVersion(tag)
-	if err != nil {
-		return err
-	}
-	source, err := packager.OpenLayout(cmd.Context(), layout)
 	if err != nil {
 		return err
 	}

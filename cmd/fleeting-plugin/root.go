@@ -24,8 +24,10 @@ through OCI registries.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 5 network or registry.`,
+		Version:           cli.NewVersion("fleeting-plugin", version, revision).Version,
 		DisableAutoGenTag: true,
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	app.AddFlags(root.PersistentFlags())
 	root.AddGroup(
 		&cobra.Group{ID: groupPublish, Title: "Publish a plugin:"},
