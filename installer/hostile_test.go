@@ -25,13 +25,13 @@ func (p planted) receipt() string {
 	return filepath.Join(p.installed.Dir, "fleeting-plugin.receipt.json")
 }
 
-func newPlanted(t *testing.T, opts ...installer.Option) planted {
+func newPlanted(t *testing.T) planted {
 	t.Helper()
 	key, layout := trusttest.NewKey(t), newLayout(t)
 	published := plugintest.Publish(t, layout, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
 	plugintest.Sign(t, layout, key, published.Index)
-	opts = append([]installer.Option{installer.WithSource(installer.FromLayout(layout.Name()))}, opts...)
-	p := planted{installer: newInstaller(t, trusting(t, key), opts...), ref: reference(t, alias+":1.2.3")}
+	source := installer.WithSource(installer.FromLayout(layout.Name()))
+	p := planted{installer: newInstaller(t, trusting(t, key), source), ref: reference(t, alias+":1.2.3")}
 	installed, err := p.installer.Install(t.Context(), p.ref, installer.InstallOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -58,7 +58,7 @@ func TestNoNetwork(t *testing.T) {
 		t.Logf("unshare -n: %v; the process has a network", err)
 		command = command[2:]
 	}
-	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...) //nolint:gosec // this program
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "INSTALLER_TEST_OFFLINE="+work, fmt.Sprintf("INSTALLER_TEST_SEALED=%v", len(command) > 1))
 	out, err := cmd.CombinedOutput()
 	if want := mirroredPlugins * len(offlinePlatforms()); err != nil || strings.TrimSpace(string(out)) != fmt.Sprint(want, " installed") {

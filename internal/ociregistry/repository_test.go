@@ -277,42 +277,6 @@ func TestKindsOfErrors(t *testing.T) {
 	}
 }
 
-// TestRetryAfter is INTEROP 10: a registry that limits its clients is asked no
-// more, and whoever waits hears how long and who asked.
-// https://github.com/hashicorp/packer/issues/13634
-func TestRetryAfter(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		opts []ociregistry.Option
-		want string
-	}{
-		"anonymous": {nil, "without credentials"},
-		"somebody": {[]ociregistry.Option{ociregistry.WithCredentials(func(context.Context, string) (ociregistry.Credential, error) {
-			return ociregistry.Credential{Username: "me", Password: "secret"}, nil
-		})}, "as me"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			reg := registrytest.New(t, registrytest.WithPassword("me", "secret"))
-			if test.opts == nil {
-				reg = registrytest.New(t)
-			}
-			repo := openRepository(t, reg, test.opts...)
-			reg.Gate.Break(t, registrytest.Fault{Path: "/manifests/", Skip: len(test.opts), Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "90"}})
-			_, err := repo.Resolve(t.Context(), "1.0.0")
-			if !errors.Is(err, ociregistry.ErrRateLimited) || ociregistry.RetryAfter(err) != 90*time.Second {
-				t.Errorf("%v, to wait %v; want ErrRateLimited, 90 s", err, ociregistry.RetryAfter(err))
-			}
-			if !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "1m30s") || strings.Contains(err.Error(), "secret") {
-				t.Errorf("%v; want %q in it", err, test.want)
-			}
-			if requests := reg.Gate.Requests(); len(requests) > 2 {
-				t.Errorf("asked again: %v", requests)
-			}
-		})
-	}
-}
-
 func TestUnreachableRegistryFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	c, err := ociregistry.NewClient(ociregistry.WithRetries(5, time.Hour))
