@@ -65,13 +65,13 @@ func scrambled(code []byte, at, seed int) []byte {
 
 // measured runs f and reports CPU seconds, peak heap and what was left in the
 // folder for temporary files meanwhile.
-func measured(b *testing.B, f func()) (cpu time.Duration) {
+func measured(b *testing.B, f func()) (cpu time.Duration, peakMB float64, files int64) {
 	b.Helper()
 	tmp := os.TempDir()
 	before := fileNames(b, tmp)
 	runtime.GC()
 	base := heapInUse()
-	var peak, files atomic.Int64
+	var peak, left atomic.Int64
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -86,7 +86,7 @@ func measured(b *testing.B, f func()) (cpu time.Duration) {
 			peak.Store(max(peak.Load(), heapInUse()-base))
 			for name := range fileNames(b, tmp) {
 				if !before[name] {
-					files.Add(1)
+					left.Add(1)
 				}
 			}
 		}
@@ -96,10 +96,19 @@ func measured(b *testing.B, f func()) (cpu time.Duration) {
 	cpu = processCPU(b) - start
 	close(stop)
 	<-stopped
-	b.ReportMetric(float64(peak.Load())/1e6, "peak-MB")
-	b.ReportMetric(float64(min(files.Load(), 1)), "temp-files")
-	return cpu
+	peakMB, files = float64(peak.Load())/1e6, min(left.Load(), 1)
+	b.ReportMetric(peakMB, "peak-MB")
+	b.ReportMetric(float64(files), "temp-files")
+	return cpu, peakMB, files
 }
+
+// What a release may cost: parts of the CPU time of the runner project's
+// releaser and of the first release, and memory in MB.
+const (
+	cpuLimit      = 0.35
+	cpuLimitAgain = 0.1
+	memoryLimit   = 80
+)
 
 // heapInUse is the memory of the heap that holds or held objects, in bytes; it
 // does not stop the world as runtime.ReadMemStats does.
@@ -151,20 +160,21 @@ func BenchmarkRelease(b *testing.B) {
 		var total time.Duration
 		for range b.N {
 			reg := registrytest.New(b)
-			total += measured(b, func() {
+			cpu, _, _ := measured(b, func() {
 				_, err := releaser.Release(b.Context(), reg.Host+"/demo:1.0.0", releaser.WithDirectory(dir),
 					releaser.WithLogger(slog.New(slog.DiscardHandler)))
 				if err != nil {
 					b.Fatal(err)
 				}
 			})
+			total += cpu
 		}
 		theirs = total / time.Duration(b.N)
 		b.ReportMetric(theirs.Seconds(), "cpu-s")
 	})
 	release := func(b *testing.B, reg *registrytest.Registry, cache string) time.Duration {
 		b.Helper()
-		return measured(b, func() {
+		cpu, peak, files := measured(b, func() {
 			dist, err := packager.Scan(b.Context(), dir, packager.ScanOptions{})
 			if err != nil {
 				b.Fatal(err)
@@ -174,22 +184,31 @@ func BenchmarkRelease(b *testing.B) {
 				b.Fatal(err)
 			}
 		})
+		if peak > memoryLimit || files > 0 {
+			b.Errorf("%.0f MB of memory, limit %d; %d temporary files", peak, memoryLimit, files)
+		}
+		return cpu
 	}
-	report := func(b *testing.B, total time.Duration) {
+	report := func(b *testing.B, total time.Duration, limit float64) {
 		b.Helper()
 		cpu := total / time.Duration(b.N)
+		if theirs > 0 && cpu.Seconds() > limit*theirs.Seconds() {
+			b.Errorf("%.2f of the CPU time of fleeting-artifact, limit %.2f", cpu.Seconds()/theirs.Seconds(), limit)
+		}
 		b.ReportMetric(cpu.Seconds(), "cpu-s")
 		if theirs > 0 {
 			b.ReportMetric(cpu.Seconds()/theirs.Seconds(), "cpu-ratio")
 		}
 	}
+	var first time.Duration
 	b.Run("packager", func(b *testing.B) {
 		b.SetBytes(int64(len(benchPlatforms)) * benchSize)
 		var total time.Duration
 		for range b.N {
 			total += release(b, registrytest.New(b), "")
 		}
-		report(b, total)
+		first = total / time.Duration(b.N)
+		report(b, total, cpuLimit)
 	})
 	b.Run("packager-again", func(b *testing.B) {
 		reg, cache := registrytest.New(b), b.TempDir()
@@ -200,12 +219,18 @@ func BenchmarkRelease(b *testing.B) {
 		for range b.N {
 			total += release(b, reg, cache)
 		}
-		report(b, total)
+		report(b, total, cpuLimit)
+		if again := total / time.Duration(b.N); first > 0 && again.Seconds() > cpuLimitAgain*first.Seconds() {
+			b.Errorf("%.2f of the CPU time of the first release, limit %.2f", again.Seconds()/first.Seconds(), cpuLimitAgain)
+		}
 		uploads := 0
 		for _, r := range reg.Gate.Requests() {
 			if r.Method == "PUT" && strings.Contains(r.Path, "/blobs/uploads/") {
 				uploads++
 			}
+		}
+		if uploads > 0 {
+			b.Errorf("%d blobs uploaded again", uploads)
 		}
 		b.ReportMetric(float64(uploads), "uploads")
 	})

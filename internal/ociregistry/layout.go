@@ -217,7 +217,7 @@ func (l *Layout) Finish() error {
 	if raw, err = json.Marshal(index); err != nil {
 		return wrap("finish", path, err)
 	}
-	return wrap("finish", path, os.WriteFile(path, raw, 0o644)) //nolint:gosec // G306: a layout is read by others
+	return wrap("finish", path, os.WriteFile(path, raw, 0o644))
 }
 
 // Tag points a tag at a manifest that is there.
