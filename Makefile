@@ -85,11 +85,17 @@ demo: ## show the main job, from source to a running server and back to none
 dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
 	$(DIST) build -o $(BUILD)/dist -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
 
+SHARE := $(BUILD)/share/fleeting-plugin
 packages: ## make .deb and .rpm packages of what `make dist` built (build/packages)
+	@mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
+	@$(FLEETING) man | gzip -9n >$(SHARE)/man/man1/fleeting-plugin.1.gz
+	@$(FLEETING) completion bash >$(SHARE)/bash-completion/completions/fleeting-plugin
+	@$(FLEETING) completion zsh >$(SHARE)/zsh/vendor-completions/_fleeting-plugin
+	@$(FLEETING) completion fish >$(SHARE)/fish/vendor_completions.d/fleeting-plugin.fish
 	@for arch in amd64 arm64; do \
 		bin=$(CURDIR)/$(BUILD)/dist/bin; \
 		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "no build for linux/$$arch: make dist"; continue; }; \
-		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version $(VERSION) -arch $$arch -license $(CURDIR)/LICENSE \
+		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version $(VERSION) -arch $$arch -license $(CURDIR)/LICENSE -share $(CURDIR)/$(BUILD)/share \
 			fleeting-plugin=$$bin/fleeting-plugin-linux-$$arch fleeting-plugin-openstack=$$bin/fleeting-plugin-openstack-linux-$$arch; \
 	done
 	@ls $(BUILD)/packages

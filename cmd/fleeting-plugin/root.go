@@ -66,6 +66,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		{groupOther, newLogoutCmd(app)},
 		{groupOther, newCompletionCmd(app)},
 		{groupOther, newVersionCmd(app)},
+		{groupOther, newManCmd(app)},
 	} {
 		c.cmd.GroupID = c.group
 		root.AddCommand(c.cmd)

@@ -3,7 +3,8 @@
 //
 //	packages -o build/packages -version 1.2.3 -arch amd64 NAME=FILE ...
 //
-// A package holds one executable, in /usr/bin, and its licence. The time in it
+// A package holds one executable, in /usr/bin, its licence, and what lies in
+// -share/NAME, such as its manual page, below /usr/share. The time in it
 // comes from SOURCE_DATE_EPOCH. The command has a module of its own, so that
 // nothing else of ours depends on nfpm.
 package main
@@ -13,6 +14,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -34,8 +36,8 @@ func main() {
 
 // options are what all packages of a run have in common.
 type options struct {
-	out, version, arch, license string
-	made                        time.Time
+	out, version, arch, license, share string
+	made                               time.Time
 }
 
 func run(args []string, getenv func(string) string, stdout io.Writer) error {
@@ -45,6 +47,7 @@ func run(args []string, getenv func(string) string, stdout io.Writer) error {
 	flags.StringVar(&opts.version, "version", "", "version, without v")
 	flags.StringVar(&opts.arch, "arch", "amd64", "architecture, as Go names it")
 	flags.StringVar(&opts.license, "license", "LICENSE", "file with the licence")
+	flags.StringVar(&opts.share, "share", "", "folder with files for /usr/share, in a folder for each NAME")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -101,6 +104,10 @@ func write(opts options, format, name, file string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
+	shared, err := sharedFiles(filepath.Join(opts.share, name))
+	if err != nil {
+		return "", err
+	}
 	owned := func(mode os.FileMode) *files.ContentFileInfo {
 		return &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: opts.made}
 	}
@@ -113,6 +120,9 @@ func write(opts options, format, name, file string) (path string, err error) {
 			{Source: opts.license, Destination: "/usr/share/doc/" + name + "/copyright", FileInfo: owned(0o644)},
 		}},
 	})
+	for target, source := range shared {
+		info.Contents = append(info.Contents, &files.Content{Source: source, Destination: "/usr/share/" + target, FileInfo: owned(0o644)})
+	}
 	if err := nfpm.PrepareForPackager(info, format); err != nil {
 		return "", err
 	}
@@ -122,4 +132,22 @@ func write(opts options, format, name, file string) (path string, err error) {
 		return "", err
 	}
 	return path, errors.Join(packager.Package(info, out), out.Close())
+}
+
+// sharedFiles are the files below dir, if there is one: their paths in it, with
+// slashes, to their paths.
+func sharedFiles(dir string) (map[string]string, error) {
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if path == dir && errors.Is(err, fs.ErrNotExist) {
+			return filepath.SkipAll
+		}
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		found[filepath.ToSlash(rel)] = path
+		return err
+	})
+	return found, err
 }
