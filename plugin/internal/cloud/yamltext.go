@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"regexp"
 	"strings"
 
@@ -76,8 +77,8 @@ func (y *yamlText) section(node *yaml.Node) (map[string]any, error) {
 		if !isList {
 			bases = []any{value}
 		}
-		for j := len(bases) - 1; j >= 0; j-- { // the first one wins
-			base, isMap := bases[j].(map[string]any)
+		for _, item := range slices.Backward(bases) { // the first one wins
+			base, isMap := item.(map[string]any)
 			if !isMap {
 				return nil, fmt.Errorf("line %d %w", key.Line, errYAMLSection)
 			}
