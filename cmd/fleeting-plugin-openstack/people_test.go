@@ -189,7 +189,7 @@ func TestMistakesInTheFile(t *testing.T) {
 	d := newDesk(t, goodServer)
 	for text, says := range map[string]string{
 		"[[runners]]\nname = [": "config.toml:2:",
-		"[[runners]]\n[runners.autoscaler]\nplugin = \"openstack\"\n[runners.autoscaler.plugin_config]\nnmae = \"x\"\n": "did you mean name?",
+		"[[runners]]\n[runners.autoscaler]\nplugin = \"openstack\"\n[runners.autoscaler.plugin_config]\nnmae = \"x\"\n": "did you mean name?", //nolint:misspell // the mistake is what is tried
 	} {
 		if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
