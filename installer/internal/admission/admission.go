@@ -180,7 +180,7 @@ func (r Requirements) signatures(v verdicts) ([]trust.Verified, error) {
 		return nil, fmt.Errorf("%w: %w; wanted a signature by %s", ErrRefused, ErrUnsigned, r)
 	}
 	err := fmt.Errorf("%w: %d of %d wanted signatures by %s", ErrRefused, len(accepted), r.needed(), r)
-	return nil, errors.Join(append([]error{err}, v.refused...)...)
+	return nil, errors.Join(append([]error{err}, byReason(v.refused)...)...)
 }
 
 // pairs gives each signer a person of its choices, each person to one signer,

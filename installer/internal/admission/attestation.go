@@ -58,7 +58,7 @@ func (a Attestation) find(v verdicts) (trust.Verified, error) {
 		reasons = append(reasons, err)
 	}
 	if len(reasons) == 0 {
-		reasons = v.refused
+		reasons = byReason(v.refused)
 	}
 	err := fmt.Errorf("%w: no attestation of type %s that satisfies the policy", ErrRefused, strings.Join(a.Types, " or "))
 	return trust.Verified{}, errors.Join(append([]error{err}, reasons...)...)
