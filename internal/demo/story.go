@@ -75,8 +75,6 @@ type command struct {
 	args    []string
 	env     []string
 	dir     string
-	// silent leaves the program's output out of the story.
-	silent bool
 }
 
 // run shows a command, runs it, shows and returns its standard output. The
@@ -89,10 +87,8 @@ func (s *story) run(ctx context.Context, c command) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
-	if !c.silent {
-		s.indented(stderr.String())
-		s.indented(stdout.String())
-	}
+	s.indented(stderr.String())
+	s.indented(stdout.String())
 	if err != nil {
 		return "", fmt.Errorf("%s: %w: %s", filepath.Base(c.program), err, strings.TrimSpace(stderr.String()))
 	}

@@ -15,7 +15,7 @@ import (
 // word and flag has to be in their sources.
 func TestCommandsAreKnown(t *testing.T) {
 	t.Parallel()
-	others := []string{"cd", "cosign", "curl", "echo", "export", "gh", "git", "gitlab-runner", "go", "helm", "kubectl", "mkdir", "openstack", "source"}
+	others := []string{"cd", "cosign", "curl", "echo", "export", "gh", "git", "gitlab-runner", "go", "helm", "kubectl", "mkdir", "openssl", "openstack", "source"}
 	seen := 0
 	for _, language := range []string{"sh", "bash", "console"} {
 		for _, block := range blocks(t, language) {
