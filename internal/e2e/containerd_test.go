@@ -3,14 +3,10 @@
 package e2e_test
 
 import (
-	"context"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 // containerd is Debian's containerd with folders of its own, driven by ctr.
@@ -52,7 +48,7 @@ func (c *containerd) container(t *testing.T, arch, image string, options []strin
 	platform := "linux/" + arch
 	c.run(t, "image", "pull", "--plain-http", "--platform", platform, image)
 	c.runs++
-	args := append([]string{"run", "--rm", "--platform", platform, "--read-only"}, options...)
+	args := append([]string{"run", "--rm", "--runc-root", filepath.Join(c.l.dir, "runc", "ctr"), "--platform", platform, "--read-only"}, options...)
 	return c.run(t, append(append(args, image, fmt.Sprintf("run-%d", c.runs)), command...)...)
 }
 
@@ -75,45 +71,6 @@ func testContainerd(t *testing.T, l *lab) {
 				}
 				served(t, c.container(t, arch, l.guest, options, "/guest", "-test.v"), plugin, arch)
 			})
-		}
-	}
-}
-
-// serve starts a daemon that ends with the test. Its log is shown if the test
-// failed.
-func serve(t *testing.T, log, name string, args ...string) {
-	t.Helper()
-	file, err := os.Create(log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(context.Background(), name, args...) // it outlives the test's context, for the cleanups
-	cmd.Stdout, cmd.Stderr = file, file
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(os.Interrupt)
-		_ = cmd.Wait() // it says that it was interrupted
-		if text, err := os.ReadFile(log); t.Failed() {
-			t.Logf("%s: %v\n%s", name, err, text)
-		}
-		_ = file.Close()
-	})
-}
-
-// await waits for a daemon.
-func await(t *testing.T, what string, ready func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), oneStep)
-	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for !ready() {
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%s is not ready", what)
-		case <-tick.C:
 		}
 	}
 }

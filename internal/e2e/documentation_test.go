@@ -3,30 +3,14 @@
 package e2e_test
 
 import (
-	"os"
-	"regexp"
 	"strings"
 	"testing"
 )
 
-// kubernetesVersion is the one that the module in kube requires.
-func kubernetesVersion(t *testing.T) string {
-	t.Helper()
-	module, err := os.ReadFile("kube/go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile(`k8s\.io/kubernetes v(\S+)`).FindSubmatch(module)
-	if found == nil {
-		t.Fatal("kube/go.mod requires no Kubernetes")
-	}
-	return string(found[1])
-}
-
 // testDocumentation runs the tests of the module that knows Kubernetes: its API
 // server's code takes the YAML of the documentation, and refuses broken YAML.
 func testDocumentation(t *testing.T, r *report) {
-	r.check(t, "k8s.io/kubernetes "+kubernetesVersion(t), "strict decoding, validation and restricted Pod Security of all YAML in docs", func(t *testing.T) {
+	r.check(t, "k8s.io/kubernetes "+required(t, "kube", "k8s.io/kubernetes"), "strict decoding, validation and restricted Pod Security of all YAML in docs", func(t *testing.T) {
 		out := run(t, []string{"GOFLAGS=-mod=readonly"}, "go", "test", "-C", "kube", "-count=1", "-v", "./...")
 		for _, test := range []string{"TestDocumentationIsValid", "TestImagesArePinned", "TestMistakesAreFound", "TestObjectsAreRefused"} {
 			if !strings.Contains(out, "--- PASS: "+test) {

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -30,10 +29,10 @@ func run(t *testing.T, env []string, name string, args ...string) string {
 // try is run for programs that may fail; all is both of its outputs.
 func try(t *testing.T, env []string, name string, args ...string) (stdout, all string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), oneStep)
+	mustGoOn(t)
+	ctx, cancel := stepContext(t, oneStep)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
+	cmd := command(ctx, env, name, args...)
 	var out, both bytes.Buffer
 	var mu sync.Mutex
 	cmd.Stdout, cmd.Stderr = &shared{&mu, []*bytes.Buffer{&out, &both}}, &shared{&mu, []*bytes.Buffer{&both}}
@@ -45,9 +44,7 @@ func try(t *testing.T, env []string, name string, args ...string) (stdout, all s
 func quiet(env []string, name string, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), oneStep)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Env = append(os.Environ(), env...)
-	out, err := cmd.CombinedOutput()
+	out, err := command(ctx, env, name, args...).CombinedOutput()
 	return string(out), err
 }
 
@@ -85,6 +82,11 @@ func emulate(t *testing.T) {
 	const registry, entry = "/proc/sys/fs/binfmt_misc", "/proc/sys/fs/binfmt_misc/qemu-aarch64"
 	if _, err := os.Stat(registry + "/register"); err != nil {
 		run(t, nil, "mount", "-t", "binfmt_misc", "binfmt_misc", registry)
+		t.Cleanup(func() {
+			if err := unmount(registry); err != nil {
+				t.Errorf("unmounting %s: %v", registry, err)
+			}
+		})
 	}
 	if _, err := os.Stat(entry); err == nil {
 		return

@@ -111,7 +111,7 @@ func labDir(t *testing.T) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(unmountBelow(dir), os.RemoveAll(dir)); err != nil {
+		if err := errors.Join(sweepContainers(dir), sweepProcesses(dir), unmountBelow(dir), os.RemoveAll(dir)); err != nil {
 			t.Errorf("removing %s: %v", dir, err)
 		}
 	})
@@ -196,7 +196,7 @@ func (l *lab) publishGuest(t *testing.T) {
 		file := filepath.Join(l.dir, "guest-"+arch)
 		run(t, []string{"CGO_ENABLED=0", "GOOS=linux", "GOARCH=" + arch}, "go", "test", "-c", "-tags", "e2eguest", "-trimpath", "-ldflags", "-s -w", "-o", file, "./guest")
 		index = mutate.AppendManifests(index, mutate.IndexAddendum{
-			Add:        guestImage(t, arch, file),
+			Add:        imageOf(t, arch, file, "guest", "/guest", "-test.v"),
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
 	}
@@ -210,15 +210,16 @@ func (l *lab) publishGuest(t *testing.T) {
 	}
 }
 
-func guestImage(t *testing.T, arch, file string) v1.Image {
+// imageOf makes an image of one file and its command line.
+func imageOf(t *testing.T, arch, source, file string, entrypoint ...string) v1.Image {
 	t.Helper()
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	content, err := os.ReadFile(file)
+	content, err := os.ReadFile(source)
 	if err != nil {
 		t.Fatal(err)
 	}
-	header := &tar.Header{Name: "guest", Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}
+	header := &tar.Header{Name: file, Mode: 0o755, Size: int64(len(content)), Typeflag: tar.TypeReg}
 	if err := w.WriteHeader(header); err != nil {
 		t.Fatal(err)
 	}
@@ -237,23 +238,17 @@ func guestImage(t *testing.T, arch, file string) v1.Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err = mutate.ConfigFile(image, guestConfig(t, image, arch))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return image
-}
-
-func guestConfig(t *testing.T, image v1.Image, arch string) *v1.ConfigFile {
-	t.Helper()
 	config, err := image.ConfigFile()
 	if err != nil {
 		t.Fatal(err)
 	}
 	config = config.DeepCopy()
-	config.OS, config.Architecture = "linux", arch
-	config.Config.Entrypoint = []string{"/guest", "-test.v"}
-	return config
+	config.OS, config.Architecture, config.Config.Entrypoint = "linux", arch, entrypoint
+	image, err = mutate.ConfigFile(image, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return image
 }
 
 // served fails unless the guest's output says that the plugin was served.

@@ -22,28 +22,46 @@ const (
 	// documentedOwner is where the documentation's images are.
 	documentedOwner = "ghcr.io/" + owner + "/"
 	documentedRun   = "registry.gitlab.com/gitlab-org/gitlab-runner:alpine-v19.3.0"
+	// placeholder stands for a release's digest. No reference may hold it, so
+	// nobody deploys it by mistake.
+	placeholder = "sha256:DIGEST"
 )
 
 // object is a Kubernetes object, as its YAML has it.
 type object = map[string]any
 
 // manifest reads a file of docs/kubernetes with the images that it names taken
-// from the lab: the host, the digests that stand there as zeros, and the stand-in
-// in place of the runner.
+// from the lab: the host, the digests, and the stand-in in place of the runner.
 func (l *lab) manifest(t *testing.T, name string) []object {
+	t.Helper()
+	text := l.local(documentation(t, name))
+	for _, image := range []published{l.openstack, l.tool} {
+		text = strings.ReplaceAll(text, image.reference()+"@"+placeholder, image.reference()+"@"+image.digest.String())
+	}
+	text = strings.ReplaceAll(text, documentedRun, l.guest)
+	if strings.Contains(text, placeholder) || strings.Contains(text, "ghcr.io") {
+		t.Fatalf("%s names images that the lab has not:\n%s", name, text)
+	}
+	return objectsOf(t, text)
+}
+
+// documented is a file of docs/kubernetes as it is.
+func (l *lab) documented(t *testing.T, name string) []object {
+	t.Helper()
+	return objectsOf(t, documentation(t, name))
+}
+
+func documentation(t *testing.T, name string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(docs, "kubernetes", name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := l.local(string(content))
-	for _, image := range []published{l.openstack, l.tool} {
-		text = strings.ReplaceAll(text, image.reference()+"@sha256:"+strings.Repeat("0", 64), image.reference()+"@"+image.digest.String())
-	}
-	text = strings.ReplaceAll(text, documentedRun, l.guest)
-	if strings.Contains(text, strings.Repeat("0", 64)) || strings.Contains(text, "ghcr.io") {
-		t.Fatalf("%s names images that the lab has not:\n%s", name, text)
-	}
+	return string(content)
+}
+
+func objectsOf(t *testing.T, text string) []object {
+	t.Helper()
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var objects []object
 	for {
@@ -77,7 +95,13 @@ func (l *lab) runnerConfig(t *testing.T) string {
 	return l.local(string(found[1]))
 }
 
-// pod turns a manifest into what podman can run to its end: the Deployment's Pod
+// runnerFiles are the runner's Secret.
+func (l *lab) runnerFiles(t *testing.T) object {
+	t.Helper()
+	return object{"config.toml": l.runnerConfig(t), "clouds.yaml": "clouds: {}\n"}
+}
+
+// pod turns a manifest into what can run to its end without the API server: the Deployment's Pod
 // alone, once, on the host's network, where the registry is. user runs it as
 // another user, as OpenShift does.
 func (l *lab) pod(t *testing.T, objects []object, name string, user int) []object {
@@ -124,8 +148,7 @@ func at[T any](t *testing.T, in any, path ...string) T {
 func (p *podman) play(t *testing.T, objects []object, name string, containers ...string) (logs string, code string) {
 	t.Helper()
 	// This podman mounts no Secrets: the same files, as a ConfigMap.
-	files := object{"config.toml": p.l.runnerConfig(t), "clouds.yaml": "clouds: {}\n"}
-	objects = append(objects, object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "gitlab-runner"}, "data": files})
+	objects = append(objects, object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": object{"name": "gitlab-runner"}, "data": p.l.runnerFiles(t)})
 	var text bytes.Buffer
 	for _, one := range objects {
 		encoded, err := json.Marshal(one)
@@ -158,7 +181,7 @@ func testPods(t *testing.T, l *lab) {
 	p := newPodman(t, l)
 	software := "podman " + version(t, "podman", "--version") + " play kube"
 	for _, shape := range []string{"init-container", "verifying-init-container"} {
-		for _, user := range []int{0, 1000660000} {
+		for _, user := range []int{0, arbitrary} {
 			name := fmt.Sprintf("%s-%d", shape, user)
 			what := "Pod of " + shape + ".yaml"
 			if user != 0 {

@@ -26,6 +26,7 @@ type row struct {
 // check runs one row of the report as a test.
 func (r *report) check(t *testing.T, software, what string, do func(t *testing.T)) {
 	t.Helper()
+	mustGoOn(t)
 	start := time.Now()
 	passed := t.Run(what, do)
 	r.rows = append(r.rows, row{software, what, time.Since(start), passed})

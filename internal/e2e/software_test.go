@@ -17,6 +17,8 @@ func TestSoftware(t *testing.T) {
 	t.Run("podman", func(t *testing.T) { testPodman(t, l) })
 	t.Run("pods", func(t *testing.T) { testPods(t, l) })
 	t.Run("containerd", func(t *testing.T) { testContainerd(t, l) })
+	t.Run("cri", func(t *testing.T) { testCRI(t, l) })
+	t.Run("old-cri", func(t *testing.T) { testOldRuntime(t, l) })
 	t.Run("umoci", func(t *testing.T) { testUmoci(t, l) })
 	t.Run("skopeo", func(t *testing.T) { testSkopeo(t, l) })
 	t.Run("packages", func(t *testing.T) { testPackages(t, l) })
