@@ -13,6 +13,7 @@ REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 PLATFORMS ?=
 FUZZTIME  ?= 30s
+KUBELET   ?=
 # The tags of tests that need more than the go command; lint reads them too.
 TAGS      := contract,e2e,interop,rehearsal
 # Every shell script, whatever it is called.
@@ -29,7 +30,7 @@ define needs
 	@test -e '$(1)' || { echo "make $@: $(1) is not built yet" >&2; exit 1; }
 endef
 
-.PHONY: build test lint component fmt tidy fuzz bench cover demo dist packages image repro contract interop e2e fixtures docs pictures \
+.PHONY: build test lint component fmt tidy fuzz bench cover demo dist share packages image repro contract interop e2e fixtures docs pictures \
 	release-rehearsal release-compare release-publish release-image release-check release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -86,12 +87,14 @@ dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
 	$(DIST) build -o $(BUILD)/dist -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
 
 SHARE := $(BUILD)/share/fleeting-plugin
-packages: ## make .deb and .rpm packages of what `make dist` built (build/packages)
+share: ## write manual pages and completions for packages (build/share)
 	@mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
 	@$(FLEETING) man | gzip -9n >$(SHARE)/man/man1/fleeting-plugin.1.gz
 	@$(FLEETING) completion bash >$(SHARE)/bash-completion/completions/fleeting-plugin
 	@$(FLEETING) completion zsh >$(SHARE)/zsh/vendor-completions/_fleeting-plugin
 	@$(FLEETING) completion fish >$(SHARE)/fish/vendor_completions.d/fleeting-plugin.fish
+
+packages: share ## make .deb and .rpm packages of what `make dist` built (build/packages)
 	@for arch in amd64 arm64; do \
 		bin=$(CURDIR)/$(BUILD)/dist/bin; \
 		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "no build for linux/$$arch: make dist"; continue; }; \
@@ -114,9 +117,8 @@ interop: ## compare with cosign and the runner's installer (builds them)
 	$(call needs,internal/interop)
 	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/interop/... ./packager/internal/signer ./installer/internal/trust
 
-e2e: ## run the artifact in real container software (Debian packages, root)
-	$(GO) -C internal/e2e/kube test -count=1 ./...
-	$(GO) test -count=1 -tags e2e -timeout 40m -v ./internal/e2e/...
+e2e: ## run the artifact in real container software (Debian packages, root); KUBELET=1 builds and runs a kubelet, too
+	E2E_KUBELET='$(KUBELET)' $(GO) test -count=1 -tags e2e -timeout 40m -v ./internal/e2e
 
 fixtures: ## write the recorded signatures used by tests anew
 	$(call needs,internal/trusttest/fixtures)

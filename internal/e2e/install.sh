@@ -3,7 +3,7 @@
 # is missing: Debian or Ubuntu packages, as root.
 set -euo pipefail
 
-packages=(podman runc catatonit busybox-static qemu-user-static skopeo umoci containerd rpm)
+packages=(podman runc catatonit busybox-static qemu-user-static skopeo umoci containerd rpm man-db bash-completion)
 missing=()
 for package in "${packages[@]}"; do
   [[ $(dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null) == ii* ]] || missing+=("$package")

@@ -271,7 +271,7 @@ func testKubelet(t *testing.T, l *lab, r *runtime) {
 		t.Log(ended.logs)
 	})
 	l.report.check(t, software, "Pod of init-container.yaml without a digest does not start", func(t *testing.T) {
-		ended := k.run(t, l.pod(t, l.documented(t, "init-container.yaml"), "placeholder", 0), "placeholder", "InvalidImageName")
+		ended := k.run(t, l.pod(t, documented(t, "init-container.yaml"), "placeholder", 0), "placeholder", "InvalidImageName")
 		if !strings.Contains(ended.waiting, placeholder) {
 			t.Errorf("the Pod is %+v", ended)
 		}

@@ -174,6 +174,13 @@ func (l *lab) publishTool(t *testing.T) {
 	l.tool.digest = index.Digest
 	run(t, nil, "skopeo", "copy", "--quiet", "--all", "--preserve-digests", "--dest-tls-verify=false",
 		"oci:"+layout+":"+openstackVersion, "docker://"+l.tool.reference())
+	repository, err := l.client.Repository(l.tool.image)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := packager.Sign(t.Context(), repository, openstackVersion, l.signer, packager.SignOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // reported is the version that an executable says it is.

@@ -19,10 +19,11 @@ func testPackages(t *testing.T, l *lab) {
 		"fleeting-plugin-openstack=" + filepath.Join(l.dir, "dist", l.openstack.title, "linux", arch, "plugin"),
 	}
 	out := filepath.Join(l.dir, "packages")
+	l.report.check(t, "make", "manual pages and completions", l.makeShare)
 	l.report.check(t, "nfpm", "make .deb and .rpm packages, twice the same", func(t *testing.T) {
 		again := filepath.Join(t.TempDir(), "again")
 		pack := func(dir string, executables ...string) {
-			args := []string{"run", "-C", "../dist/packages", ".", "-o", dir, "-version", openstackVersion, "-arch", arch, "-license", "../../../LICENSE"}
+			args := []string{"run", "-C", "../dist/packages", ".", "-o", dir, "-version", openstackVersion, "-arch", arch, "-license", "../../../LICENSE", "-share", l.share()}
 			run(t, []string{"SOURCE_DATE_EPOCH=1700000000"}, "go", append(args, executables...)...)
 		}
 		pack(out, executables...)
@@ -64,11 +65,89 @@ func testPackages(t *testing.T, l *lab) {
 	})
 }
 
-// runInstalled runs both executables below a root.
+// share is where the Makefile writes what packages bring besides executables.
+func (l *lab) share() string { return filepath.Join(l.dir, "build", "share") }
+
+func (l *lab) makeShare(t *testing.T) {
+	run(t, nil, "make", "-C", "../..", "--no-print-directory", "share",
+		"BUILD="+filepath.Join(l.dir, "build"), "FLEETING="+filepath.Join(l.dir, "tool", architectures()[0]))
+}
+
+// runInstalled runs both executables below a root, and reads what else there is.
 func (l *lab) runInstalled(t *testing.T, root string) {
 	t.Helper()
 	if out := run(t, nil, filepath.Join(root, "usr/bin/fleeting-plugin"), "version"); !strings.Contains(out, openstackVersion) {
 		t.Errorf("fleeting-plugin says %s", out)
 	}
 	l.serveHere(t, l.openstack, "E2E_PLUGIN="+filepath.Join(root, "usr/bin/fleeting-plugin-openstack"))
+	for _, name := range []string{"fleeting-plugin", "fleeting-plugin-openstack"} {
+		license, err := os.ReadFile(filepath.Join(root, "usr/share/doc", name, "copyright"))
+		if err != nil || !strings.Contains(string(license), "MIT License") {
+			t.Errorf("the licence in %s: %v", name, err)
+		}
+	}
+	pages := 0
+	for path, content := range l.shared(t) {
+		installed, err := os.ReadFile(filepath.Join(root, "usr/share", path))
+		if err != nil || string(installed) != content {
+			t.Errorf("usr/share/%s is not what was made: %v", path, err)
+		}
+		if strings.HasPrefix(path, "man/") {
+			pages++
+			readManual(t, filepath.Join(root, "usr/share", path))
+		}
+	}
+	if pages == 0 {
+		t.Error("there is no manual page")
+	}
+	l.complete(t, root)
+}
+
+// shared is what lies below share, in the packages of both executables: paths
+// below /usr/share to contents.
+func (l *lab) shared(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(l.share(), "*", "*", "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rel, err := filepath.Rel(l.share(), file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, path, _ := strings.Cut(rel, "/") // without the package's name
+		found[path] = string(content)
+	}
+	return found
+}
+
+// readManual has man set a page, without a word of complaint.
+func readManual(t *testing.T, file string) {
+	t.Helper()
+	out, all, err := try(t, []string{"LC_ALL=C.UTF-8", "MANWIDTH=200", "MANROFFSEQ=", "MANPAGER=cat"}, "man", "--warnings", "--local-file", file)
+	name, _, _ := strings.Cut(filepath.Base(file), ".")
+	if err != nil || out != all || !strings.Contains(out, "NAME") || !strings.Contains(out, name) {
+		t.Errorf("man %s: %v\n%s", file, err, all)
+	}
+}
+
+// complete has bash complete a command with the installed script.
+func (l *lab) complete(t *testing.T, root string) {
+	t.Helper()
+	const ask = `source /usr/share/bash-completion/bash_completion
+source "$1/usr/share/bash-completion/completions/fleeting-plugin"
+PATH=$1/usr/bin:$PATH COMP_WORDS=(fleeting-plugin insp) COMP_CWORD=1 COMP_LINE="fleeting-plugin insp" COMP_POINT=20 COMP_TYPE=9
+complete -p fleeting-plugin
+__start_fleeting-plugin
+echo "completed ${COMPREPLY[*]}"`
+	out := run(t, nil, "bash", "-c", ask, "bash", root)
+	if !strings.Contains(out, "complete ") || !strings.Contains(out, "completed inspect") {
+		t.Errorf("bash says %q", out)
+	}
 }

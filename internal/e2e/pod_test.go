@@ -34,19 +34,23 @@ type object = map[string]any
 // from the lab: the host, the digests, and the stand-in in place of the runner.
 func (l *lab) manifest(t *testing.T, name string) []object {
 	t.Helper()
-	text := l.local(documentation(t, name))
-	for _, image := range []published{l.openstack, l.tool} {
-		text = strings.ReplaceAll(text, image.reference()+"@"+placeholder, image.reference()+"@"+image.digest.String())
-	}
-	text = strings.ReplaceAll(text, documentedRun, l.guest)
+	text := strings.ReplaceAll(l.pinned(l.local(documentation(t, name))), documentedRun, l.guest)
 	if strings.Contains(text, placeholder) || strings.Contains(text, "ghcr.io") {
 		t.Fatalf("%s names images that the lab has not:\n%s", name, text)
 	}
 	return objectsOf(t, text)
 }
 
+// pinned has the digests of the lab's images in place of what stands for them.
+func (l *lab) pinned(text string) string {
+	for _, image := range []published{l.openstack, l.tool} {
+		text = strings.ReplaceAll(text, image.reference()+"@"+placeholder, image.reference()+"@"+image.digest.String())
+	}
+	return text
+}
+
 // documented is a file of docs/kubernetes as it is.
-func (l *lab) documented(t *testing.T, name string) []object {
+func documented(t *testing.T, name string) []object {
 	t.Helper()
 	return objectsOf(t, documentation(t, name))
 }

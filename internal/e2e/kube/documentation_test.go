@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/distribution/reference"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -50,18 +51,62 @@ func TestDocumentationIsValid(t *testing.T) {
 	t.Logf("%d objects", objects)
 }
 
-// TestImagesArePinned wants a digest in every reference to our images.
+// TestImagesArePinned wants a digest in every reference to our images, or what
+// stands for one until a release is pinned, which no node may take for a name.
 func TestImagesArePinned(t *testing.T) {
 	t.Parallel()
+	found := 0
 	for name, content := range yamlOf(t) {
 		for line := range strings.Lines(string(content)) {
-			key, value, found := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "- "), ": ")
-			ours := strings.HasPrefix(value, "ghcr.io/radome-io/")
-			if found && ours && (key == "image" || key == "reference") && !strings.Contains(value, "@sha256:") {
-				t.Errorf("%s: %s has no digest", name, value)
+			key, value, ok := strings.Cut(strings.TrimLeft(strings.TrimSpace(line), "- "), ": ")
+			if !ok || (key != "image" && key != "reference") || !strings.HasPrefix(value, "ghcr.io/radome-io/") {
+				continue
+			}
+			found++
+			if err := pinned(value); err != nil {
+				t.Errorf("%s: %s: %v", name, value, err)
 			}
 		}
 	}
+	if found < least {
+		t.Errorf("found %d images of ours, want at least %d", found, least)
+	}
+	for image, want := range map[string]bool{
+		"ghcr.io/radome-io/x:1@sha256:" + strings.Repeat("1a", 32): true,
+		"ghcr.io/radome-io/x:1@sha256:DIGEST":                      true,
+		"ghcr.io/radome-io/x:1@sha256:digest":                      false,
+		"ghcr.io/radome-io/x:1@sha256:" + strings.Repeat("00", 32): false,
+		"ghcr.io/radome-io/x:1":                                    false,
+		"ghcr.io/radome-io/x":                                      false,
+	} {
+		if err := pinned(image); (err == nil) != want {
+			t.Errorf("%s: %v", image, err)
+		}
+	}
+}
+
+// placeholder stands for a digest in the documentation.
+const placeholder = "@sha256:DIGEST"
+
+// pinned parses an image's name as a kubelet does.
+func pinned(image string) error {
+	parsed, err := reference.ParseNormalizedNamed(image)
+	if open := strings.HasSuffix(image, placeholder); open && err != nil {
+		return nil // nothing runs by this name
+	} else if open {
+		return errors.New("a node takes this name")
+	}
+	if err != nil {
+		return err
+	}
+	digested, ok := parsed.(reference.Digested)
+	if !ok {
+		return errors.New("no digest")
+	}
+	if strings.Trim(digested.Digest().Encoded(), "0") == "" {
+		return errors.New("nothing has this digest")
+	}
+	return nil
 }
 
 // TestMistakesAreFound breaks the manifests and wants it noticed, each time in
@@ -136,6 +181,31 @@ func TestObjectsAreRefused(t *testing.T) {
 	}
 	if found := apply([]byte(pod + "  containers: [" + container + "]\n")); found != nil {
 		t.Errorf("the Pod without a mistake: %v", found)
+	}
+}
+
+// TestImageVolumesTurnedOff has an API server that knows image volumes, but has
+// them turned off: it drops the volume's source before it validates.
+func TestImageVolumesTurnedOff(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(filepath.Join(docs, "kubernetes", "image-volume.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := decode(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployment, ok := object.(*appsv1.Deployment)
+	if !ok {
+		t.Fatalf("found %T", object)
+	}
+	for i := range deployment.Spec.Template.Spec.Volumes {
+		deployment.Spec.Template.Spec.Volumes[i].Image = nil
+	}
+	const want = "spec.template.spec.volumes[0]: Required value: must specify a volume type"
+	if all := strings.Join(validateDeployment(deployment), "\n"); !strings.Contains(all, want) {
+		t.Errorf("found %q, want %q", all, want)
 	}
 }
 
