@@ -41,8 +41,7 @@ func build(t *testing.T, module, dir string, args ...string) {
 	}
 	ctx, cancel := stepContext(t, oneBuild)
 	defer cancel()
-	env := []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly"}
-	cmd := command(ctx, env, "go", append([]string{"build", "-C", module, "-v", "-trimpath", "-o", dir + "/"}, args...)...)
+	cmd := command(ctx, builtAlike(), "go", append([]string{"build", "-C", module, "-v", "-o", dir + "/"}, args...)...)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +65,10 @@ func build(t *testing.T, module, dir string, args ...string) {
 		t.Fatalf("building: %v\n%s", err, said.String())
 	}
 }
+
+// builtAlike is the environment in which everything of these modules is built,
+// so that what one has compiled is in the cache for the next.
+func builtAlike() []string { return []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly"} }
 
 // required is the version of a module that a go.mod requires, without v.
 func required(t *testing.T, dir, module string) string {

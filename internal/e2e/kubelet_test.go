@@ -142,7 +142,7 @@ func (k *kubelet) pods(t *testing.T) (podList, error) {
 	if err != nil {
 		return pods, err
 	}
-	answer, err := http.DefaultClient.Do(request)
+	answer, err := (&http.Client{Timeout: lastWords}).Do(request)
 	if err != nil {
 		return pods, err
 	}

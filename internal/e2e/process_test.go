@@ -83,7 +83,7 @@ func sweepContainers(dir string) error {
 	for _, root := range roots {
 		names, err := quiet(nil, "runc", "--root", root, "list", "--quiet")
 		errs = errors.Join(errs, err)
-		for _, name := range strings.Fields(names) {
+		for name := range strings.FieldsSeq(names) {
 			if out, err := quiet(nil, "runc", "--root", root, "delete", "--force", name); err != nil {
 				errs = errors.Join(errs, fmt.Errorf("runc delete %s: %w: %s", name, err, out))
 			}

@@ -47,7 +47,7 @@ func makeEmptyDir(path string, group *int64) error {
 	mode := os.FileMode(0o777)
 	if group != nil {
 		mode |= os.ModeSetgid
-		if err := os.Chown(path, -1, int(*group)); err != nil {
+		if err := os.Chown(path, -1, int(*group)); err != nil { //nolint:gosec // below the folder of the command line
 			return err
 		}
 	}
