@@ -1,12 +1,16 @@
 // Package e2e runs what we publish in the container software that people use:
-// the plugin's image in podman, containerd and Kubernetes Pods, on amd64 and,
-// through qemu, on arm64; in umoci and skopeo; and what arrives is started and
-// spoken to over gRPC with fleeting's own client.
+// the plugin's image in podman and containerd, on amd64 and, through qemu, on
+// arm64; in umoci and skopeo; the documentation's Pods in podman, by CRI on a
+// containerd of today and on one without image volumes, and under a kubelet.
+// What arrives is started and spoken to over gRPC with fleeting's own client.
 //
 // The tests carry the build tag e2e, need root, and install the Debian packages
-// that they lack; `make e2e` runs them. What speaks to the Kubernetes API's own
-// code is in a module of its own, internal/e2e/kube, so that Kubernetes is no
-// dependency of ours.
+// that they lack; `make e2e` runs them. They build a containerd, and with
+// KUBELET=1 a kubelet, from modules of their own, so that neither is a dependency
+// of ours: internal/e2e/containerd, which also has the client of CRI, and
+// internal/e2e/kube, which also holds all manifests against the code of the
+// Kubernetes API server. However the tests end, they leave nothing running,
+// mounted or set.
 //
 // The package holds no code outside of tests.
 package e2e
