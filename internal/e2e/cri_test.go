@@ -40,6 +40,8 @@ root = %[1]q
 state = %[2]q
 [grpc]
 address = %[3]q
+[plugins.'io.containerd.nri.v1.nri']
+disable = true
 [plugins.'io.containerd.cri.v1.images']
 snapshotter = "overlayfs"
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
