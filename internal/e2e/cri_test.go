@@ -255,10 +255,13 @@ func testOldRuntime(t *testing.T, l *lab) {
 // oldRefusal is how containerd 1 answers an image volume.
 const oldRefusal = `failed to generate spec: failed to mkdir "": mkdir : no such file or directory`
 
+// refusal is the exit code of fleeting-plugin for what it does not trust.
+const refusal = 3
+
 // mustHaveRefused wants the verifying container to have ended the Pod.
 func mustHaveRefused(t *testing.T, logs string, err error) {
 	t.Helper()
-	if strings.Contains(logs, "SERVED") || !strings.Contains(logs, `"name":"fleeting-plugin","code":1`) || !strings.Contains(logs, "sign") {
+	if strings.Contains(logs, "SERVED") || !strings.Contains(logs, fmt.Sprintf(`"name":"fleeting-plugin","code":%d,`, refusal)) || !strings.Contains(logs, "sign") {
 		t.Errorf("the Pod ended with %v:\n%s", err, logs)
 	}
 	t.Log(logs)
