@@ -57,10 +57,13 @@ type Config struct {
 	// default: `10m`
 	DeleteTimeout Duration `json:"delete_timeout"`
 
-	// How many servers are created at the same time, 1 to 100.
+	// How many servers are created at the same time at most, 1 to 100. If it is
+	// not set, each creation that the cloud takes on at once lets one more be
+	// under way, up to 20. Set or not, one that it refuses or puts off halves
+	// them.
 	//
-	// default: `10`
-	MaxParallelCreates int `json:"max_parallel_creates"`
+	// default: `10`, growing
+	MaxParallelCreates *int `json:"max_parallel_creates"`
 }
 
 // ServerConfig is the plugin_config.server section.

@@ -45,8 +45,8 @@ func TestConfigDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []any{config.Tag, config.AddressFamily, config.BuildTimeout.String(), config.DeleteTimeout.String(), config.MaxParallelCreates, config.Server.ConfigDrive}
-	want := []any{"fleeting:runner", "ipv4", "15m0s", "10m0s", 10, false}
+	got := []any{config.Tag, config.AddressFamily, config.BuildTimeout.String(), config.DeleteTimeout.String(), config.MaxParallelCreates == nil, config.Server.ConfigDrive}
+	want := []any{"fleeting:runner", "ipv4", "15m0s", "10m0s", true, false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("defaults (-want +got):\n%s", diff)
 	}
@@ -89,6 +89,7 @@ func TestConfigRefusals(t *testing.T) {
 		{"negative duration", `{"build_timeout": "-1m"}`, "build_timeout", "positive"},
 		{"no time at all", `{"build_timeout": "0s"}`, "build_timeout", "positive"},
 		{"no time to delete", `{"delete_timeout": "0s"}`, "delete_timeout", "positive"},
+		{"parallel creates in words", `{"max_parallel_creates": "ten"}`, "max_parallel_creates", "a whole number, not a string"},
 		{"no parallel creates", `{"max_parallel_creates": 0}`, "max_parallel_creates", "100"},
 		{name: "empty address family", change: `{"address_family": ""}`},
 		{"key outside its section", `{"key_name": "k"}`, "key_name", "section server"},

@@ -100,6 +100,8 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 // describe names a type for people.
 func describe(t reflect.Type) string {
 	switch t.Kind() {
+	case reflect.Pointer:
+		return describe(t.Elem())
 	case reflect.String:
 		return "a string"
 	case reflect.Bool:

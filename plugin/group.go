@@ -150,9 +150,9 @@ func start(client *cloud.Client, found resources, config Config, connector provi
 	openstack := newOpenStack(client, config, found)
 	group := fleet.New(fleet.Settings{
 		Name: config.Name, MaxSize: maxSize,
-		ParallelCreates: config.MaxParallelCreates, ParallelDeletes: parallelDeletes,
-		BuildTimeout: time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
-	}, openstack, &backoff.Pace{}, slogger(logger), time.Now)
+		ParallelDeletes: parallelDeletes,
+		BuildTimeout:    time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
+	}, openstack, &backoff.Pace{}, config.width(), slogger(logger), time.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -180,6 +180,15 @@ func work(ctx context.Context, group *fleet.Group, logger hclog.Logger) {
 	var err error
 	defer guard("group", logger, &err)
 	group.Run(ctx)
+}
+
+// width is how many creations a group may have under way: what is set, or
+// what the cloud bears.
+func (c *Config) width() *backoff.Width {
+	if c.MaxParallelCreates != nil {
+		return backoff.NewWidth(*c.MaxParallelCreates, *c.MaxParallelCreates)
+	}
+	return backoff.NewWidth(parallelStart, parallelMost)
 }
 
 // warnAboutConnector says what no server could be reached without.

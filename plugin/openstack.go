@@ -78,12 +78,12 @@ func (o *openstack) Find(ctx context.Context, name string) ([]fleet.Server, erro
 }
 
 // Create asks for one server.
-func (o *openstack) Create(ctx context.Context, name string) (string, error) {
+func (o *openstack) Create(ctx context.Context, name string, slowed func()) (string, error) {
 	image, err := o.images.newest(ctx)
 	if err != nil {
 		return "", err
 	}
-	accepted, err := o.client.CreateServer(ctx, o.spec(name, image.ID))
+	accepted, err := o.client.CreateServer(ctx, o.spec(name, image.ID), slowed)
 	if err != nil {
 		return "", createError(err)
 	}

@@ -82,7 +82,7 @@ func TestReport31CreatesInParallelWithinBounds(t *testing.T) {
 		change map[string]any
 		want   int
 	}{
-		"by default": {nil, 10},
+		"by default": {nil, 20},
 		"set to 3":   {map[string]any{"max_parallel_creates": 3}, 3},
 		"one by one": {map[string]any{"max_parallel_creates": 1}, 1},
 	} {
@@ -91,10 +91,42 @@ func TestReport31CreatesInParallelWithinBounds(t *testing.T) {
 				creates := &gauge{next: w.Transport(), want: isCreate}
 				group := w.startThrough(t, creates, row.change)
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.Delay(300 * time.Millisecond)})
-				increase(t, group, 30, 30)
+				increase(t, group, 50, 50)
 				<-time.After(time.Minute)
-				if got := count(states(t, group), provider.StateRunning); got != 30 || creates.most != row.want {
-					t.Errorf("%d running, %d creates at one time; want 30 and %d", got, creates.most, row.want)
+				if got := count(states(t, group), provider.StateRunning); got != 50 || creates.most != row.want {
+					t.Errorf("%d running, %d creates at one time; want 50 and %d", got, creates.most, row.want)
+				}
+			})
+		})
+	}
+}
+
+// The same reports: fewer at once after the cloud had trouble with ten.
+func TestReport31CreatesFewerAfterTrouble(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		change map[string]any
+		fault  sim.Fault
+	}{
+		"told to slow down":            {nil, sim.RateLimited("1")},
+		"told to slow down, set to 10": {map[string]any{"max_parallel_creates": 10}, sim.RateLimited("1")},
+		"timeouts of a gateway":        {nil, sim.CommitThenStatus(http.StatusGatewayTimeout)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report(t, sim.Options{}, func(t *testing.T, w *world) {
+				creates := &gauge{next: w.Transport(), want: isCreate}
+				group := w.startThrough(t, creates, row.change)
+				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.Delay(300 * time.Millisecond)})
+				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Times: 10, Fault: row.fault})
+				increase(t, group, 10, 10)
+				<-time.After(time.Minute)
+				first := creates.most
+				creates.most = 0
+				increase(t, group, 10, 10)
+				<-time.After(time.Minute)
+				// Five are sent; each that is taken on frees its place and adds one.
+				if got := count(states(t, group), provider.StateRunning); got != 20 || first != 10 || creates.most > 7 {
+					t.Errorf("%d running, %d creates at one time, then %d; want 20, 10, and at most 7", got, first, creates.most)
 				}
 			})
 		})

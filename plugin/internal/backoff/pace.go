@@ -1,6 +1,6 @@
-// Package backoff decides how many new servers may be started after failures:
+// Package backoff decides how many new servers may be started: after failures
 // none during a pause, one as a probe after it, and any number once a server
-// has come up.
+// has come up; and how many of their creations are sent side by side.
 //
 // It holds no clock and starts no timer: callers pass the time in. It is not
 // about retrying single API calls, which plugin/internal/cloud does.

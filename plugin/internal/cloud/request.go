@@ -29,6 +29,7 @@ type call struct {
 	changes bool
 	ok      []int
 	decode  func(header http.Header, body io.Reader) error
+	again   func() // told of each repetition; nil for nobody
 }
 
 // do makes a call, with the retries that its kind allows.
@@ -50,6 +51,9 @@ func (c *Client) do(ctx context.Context, call call) error {
 			c.limiter.hold(pause)
 		}
 		c.log.DebugContext(ctx, "retrying", "call", call.op, "reason", failed.Error(), "pause", pause.String())
+		if call.again != nil {
+			call.again()
+		}
 		if sleep(ctx, pause) != nil {
 			return failed
 		}

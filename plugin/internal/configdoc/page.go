@@ -69,6 +69,8 @@ func settingsOf(prefix, name string, structs map[string]*ast.StructType) ([]sett
 
 func kindOf(expr ast.Expr) string {
 	switch e := expr.(type) {
+	case *ast.StarExpr: // tells one that is not set from its zero
+		return kindOf(e.X)
 	case *ast.Ident:
 		return map[string]string{"int": "number", "bool": "boolean", "Duration": "duration"}[e.Name] + nameOfSection(e.Name)
 	case *ast.ArrayType:

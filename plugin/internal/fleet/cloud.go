@@ -21,9 +21,10 @@ type Reader interface {
 // Maker creates servers.
 type Maker interface {
 	// Create asks for one server and returns its ID as soon as the cloud has
-	// accepted it. An error that wraps [ErrDoubtful] means that the server may
-	// exist nevertheless; any other error means that it does not.
-	Create(ctx context.Context, name string) (id string, err error)
+	// accepted it. It calls slowed when the cloud asks for patience first. An
+	// error that wraps [ErrDoubtful] means that the server may exist
+	// nevertheless; any other error means that it does not.
+	Create(ctx context.Context, name string, slowed func()) (id string, err error)
 }
 
 // Remover deletes servers. Each method accepts that the server is gone by

@@ -21,9 +21,19 @@ const (
 
 // create sends the creation of one reserved name.
 func (g *Group) create(ctx context.Context, inst *instance) {
-	id, err := g.cloud.Create(ctx, inst.name)
+	slowed := func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.width.Narrow(inst.round)
+	}
+	id, err := g.cloud.Create(ctx, inst.name, slowed)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if err == nil {
+		g.width.Widen(inst.round)
+	} else {
+		g.width.Narrow(inst.round)
+	}
 	switch {
 	case inst.stage != queued:
 		// A listing showed the server before the answer came.

@@ -20,14 +20,26 @@ type Pace interface {
 	Succeed(epoch int) (ended bool)
 }
 
+// Width bounds the creations under way; plugin/internal/backoff has one. A
+// group calls it with its lock held.
+type Width interface {
+	// Limit is how many creations may be under way, at least one.
+	Limit() int
+	// Round numbers the stretch between two narrowings.
+	Round() int
+	// Widen and Narrow record how a creation sent in round was answered.
+	Widen(round int)
+	Narrow(round int)
+}
+
 // Settings of a group. All are required.
 type Settings struct {
 	// Name is the first part of each server's name.
 	Name string
 	// MaxSize is how many instances the group may hold.
 	MaxSize int
-	// ParallelCreates and ParallelDeletes bound the calls under way.
-	ParallelCreates, ParallelDeletes int
+	// ParallelDeletes bounds the deletions and lookups under way.
+	ParallelDeletes int
 	// BuildTimeout is how long a server may take to come up.
 	BuildTimeout time.Duration
 	// DeleteTimeout is how long a deletion may take before it is forced.
@@ -44,6 +56,7 @@ type Group struct {
 
 	mu         sync.Mutex
 	pace       Pace
+	width      Width
 	instances  map[string]*instance // by name
 	strays     map[string]*instance // doubles of known names, by ID
 	tombstones map[string]tombstone // names that may never come back
@@ -55,7 +68,7 @@ type Group struct {
 
 // New returns an empty group. [Group.Update] fills it with the servers that
 // exist, and [Group.Run] does its work.
-func New(settings Settings, cloud Cloud, pace Pace, log *slog.Logger, now func() time.Time) *Group {
+func New(settings Settings, cloud Cloud, pace Pace, width Width, log *slog.Logger, now func() time.Time) *Group {
 	return &Group{
 		settings:   settings,
 		cloud:      cloud,
@@ -63,6 +76,7 @@ func New(settings Settings, cloud Cloud, pace Pace, log *slog.Logger, now func()
 		now:        now,
 		wake:       make(chan struct{}, 1),
 		pace:       pace,
+		width:      width,
 		instances:  map[string]*instance{},
 		strays:     map[string]*instance{},
 		tombstones: map[string]tombstone{},
@@ -111,6 +125,7 @@ func (g *Group) ordered() []*instance {
 
 // fail records a failed creation and says so, once per pause.
 func (g *Group) fail(inst *instance, reason string) {
+	g.width.Narrow(inst.round)
 	pause, counted := g.pace.Fail(g.now(), inst.epoch)
 	if !counted {
 		g.log.Debug("another server of the same round failed", "server", inst.name, "reason", reason)

@@ -31,7 +31,7 @@ type cloud struct {
 
 func newCloud() *cloud { return &cloud{servers: map[string]fleet.Server{}} }
 
-func (c *cloud) Create(_ context.Context, name string) (string, error) {
+func (c *cloud) Create(_ context.Context, name string, _ func()) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.created++
@@ -116,9 +116,9 @@ func (c *cloud) names() map[string]int {
 func run(t *testing.T, c fleet.Cloud) *fleet.Group {
 	t.Helper()
 	group := fleet.New(fleet.Settings{
-		Name: "g", MaxSize: 100, ParallelCreates: 10, ParallelDeletes: 10,
+		Name: "g", MaxSize: 100, ParallelDeletes: 10,
 		BuildTimeout: 15 * time.Minute, DeleteTimeout: 10 * time.Minute,
-	}, c, &backoff.Pace{}, slog.New(slog.DiscardHandler), time.Now)
+	}, c, &backoff.Pace{}, backoff.NewWidth(10, 10), slog.New(slog.DiscardHandler), time.Now)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

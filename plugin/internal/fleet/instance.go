@@ -35,6 +35,7 @@ type instance struct {
 	posted bool   // a creation was sent at least once
 	stray  bool   // a double that was never reported and never will be
 	epoch  int    // pace epoch in which its creation started
+	round  int    // width round in which its creation was sent
 
 	reserved   time.Time // when the name was reserved
 	born       time.Time // when its creation was accepted or its server first seen

@@ -77,7 +77,7 @@ func (g *Group) condemnRisen(name string, servers []Server) {
 func (g *Group) discover(name string, servers []Server) {
 	g.seq++
 	inst := &instance{
-		name: name, seq: g.seq, stage: live, posted: true, epoch: -1,
+		name: name, seq: g.seq, stage: live, posted: true, epoch: -1, round: -1,
 		reserved: g.now(),
 	}
 	g.instances[name] = inst

@@ -59,7 +59,7 @@ func (g *Group) dispatch(ctx context.Context, jobs *sync.WaitGroup) time.Duratio
 				wait = min(wait, delay)
 				continue
 			}
-			inst.epoch = g.pace.Epoch()
+			inst.epoch, inst.round = g.pace.Epoch(), g.width.Round()
 			inst.posted = true
 			inst.sent = g.now()
 		}
@@ -89,7 +89,7 @@ func (g *Group) jobOf(inst *instance) (kind, bool) {
 func (g *Group) workers(job kind) int {
 	switch job {
 	case creation:
-		return g.settings.ParallelCreates
+		return g.width.Limit()
 	case settlement, deletion:
 		return g.settings.ParallelDeletes
 	default:

@@ -23,8 +23,8 @@ func TestATimeoutSaysWhatWasMissing(t *testing.T) {
 		})
 		var log bytes.Buffer
 		group := fleet.New(fleet.Settings{
-			Name: "g", MaxSize: 1, ParallelCreates: 1, ParallelDeletes: 1, BuildTimeout: time.Minute, DeleteTimeout: time.Minute,
-		}, c, &backoff.Pace{}, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
+			Name: "g", MaxSize: 1, ParallelDeletes: 1, BuildTimeout: time.Minute, DeleteTimeout: time.Minute,
+		}, c, &backoff.Pace{}, backoff.NewWidth(10, 10), slog.New(slog.NewTextHandler(&log, nil)), time.Now)
 		report(t, group)
 		<-time.After(2 * time.Minute)
 		report(t, group)
