@@ -1,6 +1,13 @@
 package contract
 
+import "slices"
+
 func actionCases() []Case {
+	return slices.Concat(pairedActionCases(), singleActionCases())
+}
+
+// pairedActionCases are about actions with one that takes them back.
+func pairedActionCases() []Case {
 	return []Case{
 		{"action-suspend", func(s *Session) {
 			path := ready(s, "contract-suspend", nil)
@@ -45,6 +52,12 @@ func actionCases() []Case {
 			act(s, path, "unshelve", "unshelve")
 			s.State(path, "ACTIVE")
 		}},
+	}
+}
+
+// singleActionCases are about actions that stand alone.
+func singleActionCases() []Case {
+	return []Case{
 		{"action-reboot", func(s *Session) {
 			path := ready(s, "contract-reboot", nil)
 			s.Call("reboot", post, "compute", path+"/action", object{"reboot": object{"type": "HARD"}})

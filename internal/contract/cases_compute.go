@@ -26,6 +26,7 @@ func computeCases() []Case {
 		{"compute-server-groups", serverGroups},
 		{"compute-zones", func(s *Session) {
 			s.Call("zones", get, "compute", "/os-availability-zone", nil)
+			s.Call("zones with their hosts", get, "compute", "/os-availability-zone/detail", nil)
 		}},
 		{"compute-limits", func(s *Session) {
 			s.Tiny()

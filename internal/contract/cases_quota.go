@@ -25,6 +25,17 @@ func quotaCases() []Case {
 			s.State(s.Adopt(fewer), "ACTIVE")
 			s.Call("more at least than fit", post, "compute", "/servers", s.Spec("contract-5", object{"networks": "none", "min_count": 3, "max_count": 5}))
 		}},
+		{"quota-shows", func(s *Session) {
+			for _, project := range []Access{s.cloud.main, s.cloud.tiny} {
+				id := s.ID("identity", "/auth/projects", "projects", project.Auth.Project)
+				for _, version := range []string{"", "2.52", "2.93"} {
+					s.Micro(version)
+					s.Call("servers of "+project.Auth.Project, get, "compute", "/os-quota-sets/"+id, nil)
+				}
+				s.Call("volumes of "+project.Auth.Project, get, "volume", "/os-quota-sets/"+id+"?usage=False", nil)
+				s.Call("networks of "+project.Auth.Project, get, "network", "/v2.0/quotas/"+id, nil)
+			}
+		}},
 		{"quota-floating-ips", func(s *Session) {
 			s.Tiny()
 			public := object{"floatingip": object{"floating_network_id": s.Network("public"), "description": "contract"}}

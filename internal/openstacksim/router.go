@@ -83,5 +83,6 @@ func (s *Simulator) routes() []route {
 	all = append(all, s.glanceRoutes()...)
 	all = append(all, s.neutronRoutes()...)
 	all = append(all, s.cinderRoutes()...)
+	all = append(all, s.quotaRoutes()...)
 	return all
 }

@@ -143,7 +143,7 @@ func DefaultSeed() Seed {
 	const room = 16 << 20 // 16 TiB of RAM, in MiB
 	generous := Quota{
 		Instances: 2000, Cores: Unlimited, RAM: Unlimited, Ports: 10000, FloatingIPs: 500,
-		Volumes: 2000, Gigabytes: Unlimited, KeyPairs: 100, ServerGroups: 10, ServerGroupMembers: 100, MetadataItems: 128,
+		Volumes: 2000, Gigabytes: 100000, KeyPairs: 100, ServerGroups: 100, ServerGroupMembers: 2000, MetadataItems: 128,
 	}
 	tiny := Quota{
 		Instances: 2, Cores: 4, RAM: 4096, Ports: 500, FloatingIPs: 1,
