@@ -62,6 +62,31 @@ func otherPlace(t *testing.T, from, to string) {
 	}
 }
 
+// TestNamingTheRegionLater: an entry may come to say where the catalogue leads
+// to anyway.
+func TestNamingTheRegionLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		named := string(w.CloudsYAML("http://cloud.example"))
+		w.write(t, strings.ReplaceAll(named, "region_name: "+sim.DefaultRegion, "verify: true"))
+		group := w.start(t, nil)
+		name := w.up(t, group, 1)[0]
+		before := w.Count(sim.OpTokenCreate)
+		w.write(t, named)
+		if got := states(t, group)[name]; got != provider.StateRunning {
+			t.Errorf("state: got %q, want running", got)
+		}
+		w.RevokeTokens()
+		if got := states(t, group)[name]; got != provider.StateRunning {
+			t.Errorf("state with a new token: got %q, want running", got)
+		}
+		if got := w.Count(sim.OpTokenCreate) - before; got != 2 || w.log.lines("not usable") != 0 {
+			t.Errorf("tokens: got %d, want one for the file and one for the revocation\n%s", got, w.log)
+		}
+	})
+}
+
 // TestKeystoneIsDown: while the token is good, calls do not wait for the next
 // one by turns.
 func TestKeystoneIsDown(t *testing.T) {

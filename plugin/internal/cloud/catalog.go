@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"regexp"
@@ -40,19 +41,11 @@ func chooseEndpoints(catalog []tokens.CatalogEntry, creds credentials) (map[stri
 
 func chooseEndpoint(catalog []tokens.CatalogEntry, service string, creds credentials) (string, error) {
 	regions := map[string]bool{}
-	for _, entry := range catalog {
-		if entry.Type != service {
-			continue
+	for _, endpoint := range endpointsOf(catalog, service, creds) {
+		if inRegion(endpoint, creds.region) {
+			return endpoint.URL, nil
 		}
-		for _, endpoint := range entry.Endpoints {
-			if endpoint.Interface != creds.iface {
-				continue
-			}
-			if creds.region == "" || creds.region == endpoint.Region || creds.region == endpoint.RegionID {
-				return endpoint.URL, nil
-			}
-			regions[endpoint.Region] = true
-		}
+		regions[endpoint.Region] = true
 	}
 	e := &Error{Op: "find the " + service + " service", Kind: ErrInvalid}
 	if len(regions) > 0 {
@@ -62,6 +55,34 @@ func chooseEndpoint(catalog []tokens.CatalogEntry, service string, creds credent
 		e.Message = fmt.Sprintf("the catalogue has no %s endpoint for it", creds.iface)
 	}
 	return "", e
+}
+
+// endpointsOf are the endpoints of a service for the chosen interface.
+func endpointsOf(catalog []tokens.CatalogEntry, service string, creds credentials) []tokens.Endpoint {
+	var endpoints []tokens.Endpoint
+	for _, entry := range catalog {
+		for _, endpoint := range entry.Endpoints {
+			if entry.Type == service && endpoint.Interface == creds.iface {
+				endpoints = append(endpoints, endpoint)
+			}
+		}
+	}
+	return endpoints
+}
+
+func inRegion(endpoint tokens.Endpoint, region string) bool {
+	return region == "" || region == endpoint.Region || region == endpoint.RegionID
+}
+
+// regionOf is where the servers are: the region that is asked for, or else the
+// one that the catalogue leads to, so that naming it later changes nothing.
+func regionOf(catalog []tokens.CatalogEntry, creds credentials) string {
+	for _, endpoint := range endpointsOf(catalog, compute, creds) {
+		if inRegion(endpoint, creds.region) {
+			return cmp.Or(endpoint.RegionID, endpoint.Region)
+		}
+	}
+	return creds.region
 }
 
 // versioned completes an endpoint with the API version, and with the slash

@@ -43,7 +43,7 @@ type session struct {
 // openSession authenticates for the first time.
 func openSession(ctx context.Context, opts Options) (*session, error) {
 	s := &session{opts: opts, transport: &swapTransport{}, log: opts.Log}
-	s.provider = &gophercloud.ProviderClient{HTTPClient: s.httpClient()}
+	s.provider = &gophercloud.ProviderClient{HTTPClient: httpClient(s.transport)}
 	s.provider.UseTokenLock()
 	s.identify(s.provider)
 	if err := s.authenticate(ctx); err != nil {
@@ -65,8 +65,8 @@ func openSession(ctx context.Context, opts Options) (*session, error) {
 	return s, nil
 }
 
-func (s *session) httpClient() http.Client {
-	return http.Client{Transport: s.transport, CheckRedirect: checkRedirect}
+func httpClient(transport http.RoundTripper) http.Client {
+	return http.Client{Transport: transport, CheckRedirect: checkRedirect}
 }
 
 func (s *session) identify(provider *gophercloud.ProviderClient) {
@@ -75,18 +75,25 @@ func (s *session) identify(provider *gophercloud.ProviderClient) {
 	}
 }
 
-// authenticate reads the credentials and gets a token with them.
-func (s *session) authenticate(ctx context.Context) error {
+// authenticate reads the credentials and gets a token with them. What it read,
+// the TLS settings included, takes effect only when all of it is good.
+func (s *session) authenticate(ctx context.Context) (err error) {
 	creds, files, err := loadCredentials(s.opts)
 	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
 	}
 	stamp := files.stamp()
-	if err := s.transport.use(creds.tls, s.opts.Transport); err != nil {
+	transport, err := newTransport(creds.tls, s.opts.Transport)
+	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
 	}
+	defer func() {
+		if err != nil {
+			closeIdle(transport)
+		}
+	}()
 	asked := time.Now()
-	once, err := s.token(ctx, creds)
+	once, err := s.token(ctx, creds, transport)
 	if err != nil {
 		return err
 	}
@@ -94,17 +101,9 @@ func (s *session) authenticate(ctx context.Context) error {
 	if !ok {
 		return errors.New("authenticate: unexpected result type")
 	}
-	catalog, err := result.ExtractServiceCatalog()
-	if err != nil {
-		return fmt.Errorf("authenticate: reading the catalogue: %w", err)
-	}
-	endpoints, err := chooseEndpoints(catalog.Entries, creds)
+	here, endpoints, err := placeOf(result, creds)
 	if err != nil {
 		return err
-	}
-	here := place{region: creds.region}
-	if project, err := result.ExtractProject(); err == nil && project != nil {
-		here.project = project.ID
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,8 +113,26 @@ func (s *session) authenticate(ctx context.Context) error {
 	}
 	s.files, s.stamp, s.endpoints, s.place = files, stamp, endpoints, here
 	s.renewAt = renewal(result, asked)
+	s.transport.use(transport)
 	s.provider.CopyTokenFrom(once)
 	return nil
+}
+
+// placeOf tells where a token leads to, and the addresses of the services there.
+func placeOf(result tokens.CreateResult, creds credentials) (place, map[string]string, error) {
+	catalog, err := result.ExtractServiceCatalog()
+	if err != nil {
+		return place{}, nil, fmt.Errorf("authenticate: reading the catalogue: %w", err)
+	}
+	endpoints, err := chooseEndpoints(catalog.Entries, creds)
+	if err != nil {
+		return place{}, nil, err
+	}
+	here := place{region: regionOf(catalog.Entries, creds)}
+	if project, err := result.ExtractProject(); err == nil && project != nil {
+		here.project = project.ID
+	}
+	return here, endpoints, nil
 }
 
 // place is where servers are. It stays what it was when the process started:
@@ -132,12 +149,12 @@ func (p place) String() string {
 }
 
 // token asks Keystone, on a client of its own that carries no token.
-func (s *session) token(ctx context.Context, creds credentials) (*gophercloud.ProviderClient, error) {
+func (s *session) token(ctx context.Context, creds credentials, transport http.RoundTripper) (*gophercloud.ProviderClient, error) {
 	once, err := openstack.NewClient(creds.auth.IdentityEndpoint)
 	if err != nil {
 		return nil, fmt.Errorf("auth_url: %w", err)
 	}
-	once.HTTPClient = s.httpClient()
+	once.HTTPClient = httpClient(transport)
 	s.identify(once)
 	for attempt := 0; ; attempt++ {
 		err := openstack.AuthenticateV3(ctx, once, &creds.auth, gophercloud.EndpointOpts{})

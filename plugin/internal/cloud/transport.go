@@ -63,37 +63,43 @@ func (t *swapTransport) RoundTrip(request *http.Request) (*http.Response, error)
 	return (*t.current.Load()).RoundTrip(request)
 }
 
-// use replaces the transport; fixed, if not nil, wins.
-func (t *swapTransport) use(files tlsFiles, fixed http.RoundTripper) error {
+// use replaces the transport.
+func (t *swapTransport) use(fresh http.RoundTripper) {
+	if old := t.current.Swap(&fresh); old != nil {
+		closeIdle(*old)
+	}
+}
+
+func (t *swapTransport) close() {
+	if current := t.current.Load(); current != nil {
+		closeIdle(*current)
+	}
+}
+
+func closeIdle(transport http.RoundTripper) {
+	if closer, ok := transport.(interface{ CloseIdleConnections() }); ok {
+		closer.CloseIdleConnections()
+	}
+}
+
+// newTransport makes a transport with these TLS settings; fixed, if not nil,
+// wins.
+func newTransport(files tlsFiles, fixed http.RoundTripper) (http.RoundTripper, error) {
 	if fixed != nil {
-		t.current.Store(&fixed)
-		return nil
+		return fixed, nil
 	}
 	config, err := files.config()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var fresh http.RoundTripper = &http.Transport{
+	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: 10 * time.Second,
 		MaxIdleConnsPerHost: idlePerHost,
 		IdleConnTimeout:     90 * time.Second,
 		ForceAttemptHTTP2:   true,
-	}
-	t.close()
-	t.current.Store(&fresh)
-	return nil
-}
-
-func (t *swapTransport) close() {
-	current := t.current.Load()
-	if current == nil {
-		return
-	}
-	if closer, ok := (*current).(interface{ CloseIdleConnections() }); ok {
-		closer.CloseIdleConnections()
-	}
+	}, nil
 }
 
 // redirects is how many may follow each other.
