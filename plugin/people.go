@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
 
@@ -36,25 +37,47 @@ func Check(ctx context.Context, config Config, opts ...Option) []Finding {
 	}
 	defer client.Close()
 	findings = append(findings,
-		Finding{"authentication", "project " + client.Project(), true},
-		Finding{"microversion", client.Microversion().String(), true},
-		Finding{"server.flavor", fmt.Sprintf("%s: %d VCPUs, %d MiB, %d GiB", found.flavor.ID, found.flavor.VCPUs, found.flavor.RAM, found.flavor.Disk), true},
-		Finding{"server.image", fmt.Sprintf("%s of %s, for %s/%s", found.image.ID, found.image.Created.Format(time.DateTime),
-			platformOf(found.image).os, platformOf(found.image).arch), true},
-	)
-	for _, n := range found.networks {
-		findings = append(findings, Finding{"server.networks", n.Name + ": " + n.ID, true})
-	}
-	if found.flavor.Disk == 0 && config.Server.VolumeSize == 0 {
-		findings = append(findings, Finding{
-			"server.volume_size", "the flavor has no root disk, and most clouds then refuse a server without a volume", false,
-		})
-	}
+		Finding{"authentication", client.Place(), true}, Finding{"microversion", client.Microversion().String(), true})
+	findings = append(findings, found.findings(config)...)
 	servers, err := newOpenStack(client, config, found).List(ctx)
 	if err != nil {
 		return append(findings, findingsOf("listing", err)...)
 	}
-	return append(findings, Finding{"listing", fmt.Sprintf("%d servers carry the tag", len(servers)), true})
+	return append(findings, Finding{"listing", fmt.Sprintf("servers with the group's tag: %d", len(servers)), true})
+}
+
+// findings tells what the names of a configuration stand for.
+func (r resources) findings(config Config) []Finding {
+	server := config.Server
+	findings := []Finding{
+		{"server.flavor", fmt.Sprintf("%s: VCPUs %d, RAM %d MiB, disk %d GiB", cloud.Resource{ID: r.flavor.ID, Name: r.flavor.Name},
+			r.flavor.VCPUs, r.flavor.RAM, r.flavor.Disk), true},
+		{"server.image", fmt.Sprintf("%s of %s, for %s/%s", cloud.Resource{ID: r.image.ID, Name: r.image.Name},
+			r.image.Created.Format(time.DateTime), platformOf(r.image).os, platformOf(r.image).arch), true},
+	}
+	for _, n := range r.networks {
+		findings = append(findings, Finding{"server.networks", n.String(), true})
+	}
+	for _, g := range r.securityGroups {
+		findings = append(findings, Finding{"server.security_groups", g.String(), true})
+	}
+	if r.serverGroup.ID != "" {
+		findings = append(findings, Finding{"server.server_group", r.serverGroup.String(), true})
+	}
+	if server.KeyName != "" {
+		findings = append(findings, Finding{"server.key_name", server.KeyName + ", of the user that the plugin authenticates as", true})
+	}
+	if len(r.userData) > 0 {
+		findings = append(findings, Finding{"server.user_data", fmt.Sprintf("%d bytes as sent", len(r.userData)), true})
+	}
+	if server.VolumeSize > 0 {
+		findings = append(findings, Finding{"server.volume_size", fmt.Sprintf("boots from a volume of %d GiB", server.VolumeSize), true})
+	} else if r.flavor.Disk == 0 {
+		findings = append(findings, Finding{
+			"server.volume_size", "the flavor has no root disk, and most clouds then refuse a server without a volume", false,
+		})
+	}
+	return findings
 }
 
 // findingsOf spreads a list of mistakes over findings.

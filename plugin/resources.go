@@ -67,10 +67,29 @@ func (r *resolver) flavor(ctx context.Context) (err error) {
 
 func (r *resolver) image(ctx context.Context) (err error) {
 	r.found.image, err = r.client.ResolveImage(ctx, r.config.Server.Image)
-	if err == nil && r.config.Server.VolumeSize > 0 && r.config.Server.VolumeSize < r.found.image.MinDisk {
-		r.problems.add("server.volume_size", "is %d GiB, but the image needs %d", r.config.Server.VolumeSize, r.found.image.MinDisk)
+	if err == nil {
+		r.fit()
 	}
 	return r.note("server.image", err)
+}
+
+// fit holds what the image needs against what servers get. Nova does the same,
+// and refuses every creation.
+func (r *resolver) fit() {
+	image, flavor, volume := r.found.image, r.found.flavor, r.config.Server.VolumeSize
+	if volume > 0 && volume < image.MinDisk {
+		r.problems.add("server.volume_size", "is %d GiB, but the image needs %d", volume, image.MinDisk)
+	}
+	if flavor.ID == "" {
+		return // wrong itself
+	}
+	if volume == 0 && flavor.Disk > 0 && flavor.Disk < image.MinDisk {
+		r.problems.add("server.flavor", "%s has a disk of %d GiB, but the image needs %d; take a larger flavor or set server.volume_size",
+			flavor.Name, flavor.Disk, image.MinDisk)
+	}
+	if flavor.RAM < image.MinRAM {
+		r.problems.add("server.flavor", "%s has %d MiB of RAM, but the image needs %d", flavor.Name, flavor.RAM, image.MinRAM)
+	}
 }
 
 func (r *resolver) networks(ctx context.Context) error {

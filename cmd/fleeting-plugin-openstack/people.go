@@ -169,7 +169,7 @@ func plan(ctx context.Context, c *call) error {
 			fmt.Fprintln(w, "No limit of the project applies.")
 			return
 		}
-		fmt.Fprintf(w, "%d such servers fit into the project's limits; %s would run out first.\n", intent.Room, intent.Limit)
+		fmt.Fprintf(w, "Such servers that fit into the project's limits: %d; %s would run out first.\n", intent.Room, intent.Limit)
 	})
 }
 
@@ -184,14 +184,14 @@ func list(ctx context.Context, c *call) error {
 func cleanup(ctx context.Context, c *call) error {
 	servers, err := plugin.Cleanup(ctx, c.config, !c.yes, c.opts...)
 	if err != nil && len(servers) == 0 {
-		return err // "0 servers would be deleted" would read as an answer
+		return err // a table of none would read as an answer
 	}
 	if printErr := c.print(servers, func(w io.Writer) {
 		table(w, servers)
 		if c.yes {
-			fmt.Fprintf(w, "\n%d servers are being deleted.\n", len(servers))
+			fmt.Fprintf(w, "\nServers being deleted: %d.\n", len(servers))
 		} else {
-			fmt.Fprintf(w, "\n%d servers would be deleted; add --yes to do it. Stop the runner first.\n", len(servers))
+			fmt.Fprintf(w, "\nServers that would be deleted: %d. Add --yes to do it; stop the runner first.\n", len(servers))
 		}
 	}); printErr != nil {
 		return printErr

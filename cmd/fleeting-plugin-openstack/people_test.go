@@ -74,11 +74,15 @@ func (d desk) add(t *testing.T, name string, metadata map[string]string) {
 
 func TestCheckTellsWhatItFound(t *testing.T) {
 	t.Parallel()
-	code, out, errs := newDesk(t, goodServer).run(t, "check")
+	d := newDesk(t, goodServer+"key_name = \"fleeting\"\nsecurity_groups = [\"default\"]\nuser_data = \"#cloud-config\"\n")
+	code, out, errs := d.run(t, "check")
 	if code != exitOK || errs != "" {
 		t.Fatalf("exit code %d: %s%s", code, out, errs)
 	}
-	for _, part := range []string{"authentication", "2.93", "server.flavor", "linux/amd64", "0 servers carry the tag"} {
+	for _, part := range []string{
+		"project tiny (", "in region RegionOne", "2.93", "m1.small (", "VCPUs 1, RAM 512 MiB, disk 1 GiB", "Ubuntu 24.04 (", "linux/amd64", "private (", "default (",
+		"fleeting, of the user", "13 bytes", "servers with the group's tag: 0",
+	} {
 		if !strings.Contains(out, part) {
 			t.Errorf("the output does not say %q:\n%s", part, out)
 		}
@@ -104,12 +108,36 @@ func TestCheckTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// Nova would refuse every creation.
+func TestCheckTellsThatAFlavorIsTooSmall(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		server string
+		wrong  []string
+	}{
+		"RAM and disk":            {"flavor = \"m1.small\"\n", []string{"512 MiB of RAM, but the image needs 1024", "disk of 1 GiB, but the image needs 20"}},
+		"RAM, and a large volume": {"flavor = \"m1.small\"\nvolume_size = 20\n", []string{"512 MiB of RAM"}},
+		"a small volume":          {"flavor = \"m1.large\"\nvolume_size = 19\n", []string{"is 19 GiB, but the image needs 20"}},
+		"neither":                 {"flavor = \"m1.large\"\n", nil},
+	} {
+		code, out, errs := newDesk(t, row.server+"image = \"Needs 20 GB\"\nnetworks = [\"private\"]\n").run(t, "check")
+		if (code == exitOK) != (row.wrong == nil) || strings.Count(out, "WRONG") != len(row.wrong) {
+			t.Errorf("%s: exit code %d: %s%s", name, code, out, errs)
+		}
+		for _, part := range row.wrong {
+			if !strings.Contains(out, part) {
+				t.Errorf("%s: the output does not say %q:\n%s", name, part, out)
+			}
+		}
+	}
+}
+
 func TestPlanTellsTheRoom(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, goodServer+"user_data = \"#cloud-config\"\n")
 	d.add(t, "other", nil)
 	code, out, errs := d.run(t, "plan")
-	if code != exitOK || !strings.Contains(out, "1 such servers fit into the project's limits; instances would run out first.") {
+	if code != exitOK || !strings.Contains(out, "Such servers that fit into the project's limits: 1; instances would run out first.") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	for _, part := range []string{`"name": "runner-RANDOM"`, `"fleeting:runner"`, "20 of 65535 characters"} {
@@ -132,11 +160,11 @@ func TestListAndCleanup(t *testing.T) {
 		t.Errorf("list: exit code %d: %s%s", code, out, errs)
 	}
 	code, out, _ = d.run(t, "cleanup")
-	if code != exitOK || !strings.Contains(out, "1 servers would be deleted") || d.cloud.Count(sim.OpServerDelete) != 0 {
+	if code != exitOK || !strings.Contains(out, "would be deleted: 1.") || d.cloud.Count(sim.OpServerDelete) != 0 {
 		t.Errorf("cleanup without --yes: exit code %d: %s", code, out)
 	}
 	code, out, _ = d.run(t, "cleanup", "--yes")
-	if code != exitOK || !strings.Contains(out, "1 servers are being deleted") || d.cloud.Count(sim.OpServerDelete) != 1 {
+	if code != exitOK || !strings.Contains(out, "being deleted: 1.") || d.cloud.Count(sim.OpServerDelete) != 1 {
 		t.Errorf("cleanup: exit code %d: %s", code, out)
 	}
 	if _, left := d.cloud.Snapshot().Server("database"); !left {

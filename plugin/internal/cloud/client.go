@@ -64,8 +64,9 @@ func Connect(ctx context.Context, opts Options) (*Client, error) {
 // Microversion is the one that was negotiated with Nova.
 func (c *Client) Microversion() Microversion { return c.microversion }
 
-// Project is the ID of the project that the token is scoped to.
-func (c *Client) Project() string { return c.session.projectID() }
+// Place is where servers are made, for people: the project that the token is
+// scoped to, and the region.
+func (c *Client) Place() string { return c.session.here().String() }
 
 // Close ends idle connections.
 func (c *Client) Close() { c.session.transport.close() }

@@ -15,8 +15,8 @@ type Image struct {
 	// OSType is Glance's os_type, for example "linux" or "windows", and
 	// Architecture its architecture, for example "x86_64"; empty if not set.
 	OSType, Architecture string
-	// MinDisk is in GiB.
-	MinDisk int
+	// MinDisk is in GiB, MinRAM in MiB.
+	MinDisk, MinRAM int
 }
 
 type wireGlanceImage struct {
@@ -28,12 +28,13 @@ type wireGlanceImage struct {
 	OSType       string    `json:"os_type"`
 	Architecture string    `json:"architecture"`
 	MinDisk      int       `json:"min_disk"`
+	MinRAM       int       `json:"min_ram"`
 }
 
 func (w wireGlanceImage) image() Image {
 	return Image{
 		ID: w.ID, Name: w.Name, Created: w.Created, OSType: w.OSType,
-		Architecture: w.Architecture, MinDisk: w.MinDisk,
+		Architecture: w.Architecture, MinDisk: w.MinDisk, MinRAM: w.MinRAM,
 	}
 }
 

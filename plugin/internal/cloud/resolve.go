@@ -12,6 +12,14 @@ import (
 // Resource is something found by name or ID.
 type Resource struct{ ID, Name string }
 
+// String is the name, with the ID behind it, for people.
+func (r Resource) String() string {
+	if r.Name == "" {
+		return r.ID
+	}
+	return fmt.Sprintf("%s (%s)", r.Name, r.ID)
+}
+
 // missing says that nothing has a name, and what comes nearest.
 type missing struct {
 	kind, name, note string

@@ -107,7 +107,7 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.place != (place{}) && s.place != here {
+	if s.place != (place{}) && !s.place.is(here) {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Message: fmt.Sprintf(
 			"%s leads to %s now, but the servers are in %s; put it back, or restart the runner", files.clouds, here, s.place)}
 	}
@@ -130,7 +130,7 @@ func placeOf(result tokens.CreateResult, creds credentials) (place, map[string]s
 	}
 	here := place{region: regionOf(catalog.Entries, creds)}
 	if project, err := result.ExtractProject(); err == nil && project != nil {
-		here.project = project.ID
+		here.project = Resource{ID: project.ID, Name: project.Name}
 	}
 	return here, endpoints, nil
 }
@@ -138,14 +138,22 @@ func placeOf(result tokens.CreateResult, creds credentials) (place, map[string]s
 // place is where servers are. It stays what it was when the process started:
 // in any other place no server of the group exists, which would read as the
 // deletion of all of them.
-type place struct{ project, region string }
+type place struct {
+	project Resource
+	region  string
+}
+
+// is tells whether two are the same; a project keeps its ID when it is renamed.
+func (p place) is(other place) bool {
+	return p.project.ID == other.project.ID && p.region == other.region
+}
 
 // String names it for people.
 func (p place) String() string {
 	if p.region == "" {
-		return "project " + p.project
+		return "project " + p.project.String()
 	}
-	return "project " + p.project + " in region " + p.region
+	return "project " + p.project.String() + " in region " + p.region
 }
 
 // token asks Keystone, on a client of its own that carries no token.
@@ -243,8 +251,8 @@ func (s *session) endpoint(service string) (string, error) {
 	return "", &Error{Op: "find the " + service + " service", Kind: ErrInvalid, Message: "it is not in the catalogue"}
 }
 
-func (s *session) projectID() string {
+func (s *session) here() place {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.place.project
+	return s.place
 }
