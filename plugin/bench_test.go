@@ -279,34 +279,22 @@ func extractServers(tb testing.TB, listing []byte) {
 	}
 }
 
-// TestUpdateCostsATenth measures both by turns, best of each: a machine that
-// is busy for a moment slows both down, or neither's best.
-func TestUpdateCostsATenth(t *testing.T) {
+// TestStartWithAThousandServers, until the first Update has reported them all.
+func TestStartWithAThousandServers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, sim.Options{})
-	listing := w.thousand(t)
-	started := time.Now()
-	group := w.startTB(t, canned{w.Transport(), listing}, nil)
-	updateThousand(t, group)
-	if took := time.Since(started); took > 2*time.Second {
-		t.Errorf("starting with 1,000 servers took %v", took)
-	}
-	took := func(run func()) time.Duration {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		w.thousand(t)
+		w.Inject(sim.Rule{Fault: sim.Delay(latency)})
 		started := time.Now()
-		run()
-		return time.Since(started)
-	}
-	ours, theirs := time.Hour, time.Hour
-	for range 5 {
-		for range 10 {
-			ours = min(ours, took(func() { updateThousand(t, group) }))
+		group := w.start(t, map[string]any{"server.key_name": "fleeting", "server.security_groups": []string{"ssh"}, "server.server_group": "runners"})
+		updateThousand(t, group)
+		took := time.Since(started)
+		t.Logf("started with 1,000 servers in %v", took)
+		if took >= 2*time.Second {
+			t.Errorf("took %v, not less than 2 s", took)
 		}
-		theirs = min(theirs, took(func() { extractServers(t, listing) }))
-	}
-	t.Logf("1,000 servers: update %v, ExtractServers %v (%.0f times)", ours, theirs, theirs.Seconds()/ours.Seconds())
-	if ours*10 > theirs {
-		t.Errorf("an update took %v, more than a tenth of %v", ours, theirs)
-	}
+	})
 }
 
 // startTB starts a plugin for a benchmark.

@@ -137,7 +137,7 @@ func connect(ctx context.Context, config Config, opts options, logger hclog.Logg
 	if err != nil {
 		return nil, resources{}, err
 	}
-	found, err := resolve(ctx, client, config)
+	found, err := resolve(ctx, client, config, logger)
 	if err != nil {
 		client.Close()
 		return nil, resources{}, err
