@@ -10,7 +10,6 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
@@ -217,7 +216,7 @@ func (m *mirror) attached(ctx context.Context, subject ocispec.Descriptor, depth
 	if depth > 0 {
 		return nil // cosign signs artifacts, not signatures
 	}
-	for _, tag := range []string{evidence.SignatureTag(subject.Digest), evidence.AttestationTag(subject.Digest)} {
+	for _, tag := range []string{artifact.SignatureTag(subject.Digest), artifact.AttestationTag(subject.Digest)} {
 		if err := m.tagged(ctx, tag); err != nil {
 			return fmt.Errorf("tag %s: %w", tag, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // ErrInvalidPolicy is a policy that cannot be used: it contradicts itself,
@@ -165,9 +166,9 @@ func (a Attestation) compile() (admission.Attestation, error) {
 	compiled := admission.Attestation{Builder: a.Builder, SourceRepository: a.SourceRepository}
 	switch a.PredicateType {
 	case "provenance":
-		compiled.Types = []string{admission.PredicateSLSA}
+		compiled.Types = []string{artifact.PredicateProvenance}
 	case "sbom":
-		compiled.Types = []string{admission.PredicateSPDX, admission.PredicateCycloneDX}
+		compiled.Types = []string{artifact.PredicateSPDX, artifact.PredicateCycloneDX}
 	case "":
 		return admission.Attestation{}, errors.New("an attestation without a predicate type")
 	default:
@@ -179,7 +180,7 @@ func (a Attestation) compile() (admission.Attestation, error) {
 	if a.SourceRef != "" {
 		compiled.SourceRef = admission.Wildcard(a.SourceRef)
 	}
-	if compiled.Conditional() && !slices.Equal(compiled.Types, []string{admission.PredicateSLSA}) {
+	if compiled.Conditional() && !slices.Equal(compiled.Types, []string{artifact.PredicateProvenance}) {
 		return admission.Attestation{}, fmt.Errorf("builder and source are conditions on provenance, not on %q", a.PredicateType)
 	}
 	return compiled, nil

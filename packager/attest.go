@@ -9,13 +9,12 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
-// The predicate types of bills of materials, as cosign writes them.
+// The predicate types of bills of materials, as cosign writes them, and that of
+// SLSA provenance v1, https://slsa.dev/spec/v1.0/provenance.
 const (
-	PredicateSPDX      = "https://spdx.dev/Document"
-	PredicateCycloneDX = "https://cyclonedx.org/bom"
-	// PredicateProvenance is that of SLSA provenance v1.
-	// https://slsa.dev/spec/v1.0/provenance
-	PredicateProvenance = "https://slsa.dev/provenance/v1"
+	PredicateSPDX       = artifact.PredicateSPDX
+	PredicateCycloneDX  = artifact.PredicateCycloneDX
+	PredicateProvenance = artifact.PredicateProvenance
 )
 
 // Predicate is something to be attested about a whole release.

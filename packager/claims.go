@@ -13,6 +13,7 @@ import (
 	"encoding/pem"
 	"fmt"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
@@ -46,7 +47,7 @@ func (c claims) sameLayer(payload []byte, annotations map[string]string, want si
 			return false
 		}
 	}
-	if encoded := annotations[signatureAnnotation]; encoded != "" {
+	if encoded := annotations[artifact.AnnotationSignature]; encoded != "" {
 		sig, err := base64.StdEncoding.DecodeString(encoded)
 		return err == nil && bytes.Equal(payload, want.Payload) && c.verifies(payload, sig)
 	}

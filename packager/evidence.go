@@ -12,7 +12,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"slices"
-	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -20,14 +19,10 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
-// predicateSignature is how a bundle says that it is a plain signature.
-const predicateSignature = "https://sigstore.dev/cosign/sign/v1"
-
 // inspectEvidence reads what hangs off one manifest.
 func (r *Report) inspectEvidence(ctx context.Context, from Source, subject named) error {
-	tag := strings.Replace(subject.desc.Digest.String(), ":", "-", 1)
-	for _, suffix := range []string{".sig", ".att"} {
-		if err := r.inspectTag(ctx, from, subject.name, tag+suffix); err != nil {
+	for _, tag := range []string{artifact.SignatureTag(subject.desc.Digest), artifact.AttestationTag(subject.desc.Digest)} {
+		if err := r.inspectTag(ctx, from, subject.name, tag); err != nil {
 			return err
 		}
 	}
@@ -112,7 +107,7 @@ func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form st
 	}
 	a := readStatement(env.Payload)
 	a.Subject, a.Form, a.Claimant = subject, form, claimant
-	if a.PredicateType == predicateSignature {
+	if a.PredicateType == artifact.PredicateSignature {
 		r.Signatures = append(r.Signatures, InspectedSignature{subject, form, claimant})
 		return nil
 	}
@@ -123,10 +118,10 @@ func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form st
 // claimantOf reads the annotations of cosign's legacy layers.
 func claimantOf(annotations map[string]string) Claimant {
 	c := Claimant{
-		Logged:      annotations["dev.sigstore.cosign/bundle"] != "",
-		Timestamped: annotations["dev.sigstore.cosign/rfc3161timestamp"] != "",
+		Logged:      annotations[artifact.AnnotationLogEntry] != "",
+		Timestamped: annotations[artifact.AnnotationTimestamp] != "",
 	}
-	if block, _ := pem.Decode([]byte(annotations["dev.sigstore.cosign/certificate"])); block != nil {
+	if block, _ := pem.Decode([]byte(annotations[artifact.AnnotationCertificate])); block != nil {
 		c.Identity, c.Issuer = identityOf(block.Bytes)
 	}
 	return c

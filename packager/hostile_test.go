@@ -17,6 +17,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -182,7 +183,7 @@ func TestLargeEvidenceOfOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tag := strings.Replace(done.Digest.String(), ":", "-", 1) + ".att"
+	tag := trusttest.Tag(done.Digest, "att")
 	if err := repo.PushManifest(t.Context(), desc, manifest, tag); err != nil {
 		t.Fatal(err)
 	}

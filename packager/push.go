@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -128,7 +127,7 @@ func (p *Pushed) publish(ctx context.Context, to Repository, index ocispec.Descr
 
 // namedLimits names what the registry lacks and how that was got round.
 func namedLimits(ctx context.Context, repo Tags, index ocispec.Descriptor) ([]Warning, error) {
-	tag := strings.Replace(index.Digest.String(), ":", "-", 1)
+	tag := artifact.ReferrersTag(index.Digest)
 	_, err := repo.Resolve(ctx, tag)
 	if errors.Is(err, ociregistry.ErrNotFound) {
 		return nil, nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -99,7 +98,7 @@ func (p *signaturePusher) sign(ctx context.Context, subjects []ocispec.Descripto
 		if err != nil {
 			return nil, fmt.Errorf("signing %s: %w", subject.Digest, err)
 		}
-		if err := p.publish(ctx, subject, ".sig", signed); err != nil {
+		if err := p.publish(ctx, subject, artifact.SignatureTag(subject.Digest), signed); err != nil {
 			return nil, fmt.Errorf("publishing the signature of %s: %w", subject.Digest, err)
 		}
 		p.report(Event{Kind: EventSigned, Subject: subject.Digest.String()})
@@ -121,7 +120,7 @@ func (p *signaturePusher) attest(ctx context.Context, statements []statement) (*
 			return nil, fmt.Errorf("attesting %s: %w", st.predicateType, err)
 		}
 		for _, s := range st.subjects {
-			if err := p.publish(ctx, s, ".att", signed); err != nil {
+			if err := p.publish(ctx, s, artifact.AttestationTag(s.Digest), signed); err != nil {
 				return nil, fmt.Errorf("publishing the attestation %s of %s: %w", st.predicateType, s.Digest, err)
 			}
 			p.report(Event{Kind: EventSigned, Subject: s.Digest.String()})
@@ -147,13 +146,14 @@ func (p *signaturePusher) done(subjects []ocispec.Descriptor, types []string) *S
 	return out
 }
 
-// publish puts one signature where each kind of verifier looks.
-func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descriptor, suffix string, s signer.Signed) error {
+// publish puts one signature where each kind of verifier looks: cosign 2 under
+// the tag.
+func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descriptor, tag string, s signer.Signed) error {
 	key, err := newClaims(p.signer.s.PublicKey())
 	if err != nil {
 		return err
 	}
-	if err := p.addLegacy(ctx, subject, suffix, s, key); err != nil {
+	if err := p.addLegacy(ctx, tag, s, key); err != nil {
 		return err
 	}
 	return p.addBundle(ctx, subject, s, key)
@@ -163,10 +163,8 @@ func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descripto
 // another signer wrote it at the same time.
 const legacyAttempts = 5
 
-// addLegacy appends a layer to the image under the tag "sha256-….sig" or
-// ".att".
-func (p *signaturePusher) addLegacy(ctx context.Context, subject ocispec.Descriptor, suffix string, s signer.Signed, key claims) error {
-	tag := strings.Replace(subject.Digest.String(), ":", "-", 1) + suffix
+// addLegacy appends a layer to the image under the tag.
+func (p *signaturePusher) addLegacy(ctx context.Context, tag string, s signer.Signed, key claims) error {
 	layer := blob{artifact.Describe(s.Legacy.MediaType, s.Legacy.Payload), s.Legacy.Payload}
 	layer.desc.Annotations = s.Legacy.Annotations
 	for range legacyAttempts {
@@ -198,11 +196,8 @@ func (p *signaturePusher) addLegacy(ctx context.Context, subject ocispec.Descrip
 }
 
 func sameLayer(a, b ocispec.Descriptor) bool {
-	return a.Digest == b.Digest && a.Annotations[signatureAnnotation] == b.Annotations[signatureAnnotation]
+	return a.Digest == b.Digest && a.Annotations[artifact.AnnotationSignature] == b.Annotations[artifact.AnnotationSignature]
 }
-
-// signatureAnnotation carries the signature of a layer of the legacy form.
-const signatureAnnotation = "dev.cosignproject.cosign/signature"
 
 // legacyLayers returns the layers under a signature tag; none if there is no
 // such tag.

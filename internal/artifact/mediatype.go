@@ -2,8 +2,8 @@ package artifact
 
 import ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
-// Media types of manifests, layers and of the documents that hang off an
-// artifact as referrers.
+// Media types of manifests and layers, and of bills of materials, which hang off
+// an artifact as referrers.
 const (
 	// MediaTypeDockerManifestList is Docker's form of an index, which foreign
 	// publishers still write.
@@ -15,16 +15,6 @@ const (
 	// MediaTypeDockerLayer is Docker's form of a gzip layer; the runner
 	// project's own releaser writes it inside OCI manifests.
 	MediaTypeDockerLayer = "application/vnd.docker.image.rootfs.diff.tar.gzip"
-
-	// MediaTypeBundle is a sigstore bundle, the layer of a signature or
-	// attestation stored as a referrer.
-	MediaTypeBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
-	// MediaTypeSimpleSigning is the payload of a signature under a
-	// "sha256-….sig" tag.
-	MediaTypeSimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
-	// MediaTypeDSSE is the envelope of an attestation under a "sha256-….att"
-	// tag.
-	MediaTypeDSSE = "application/vnd.dsse.envelope.v1+json"
 
 	// MediaTypeSPDX is an SPDX 2.3 document in JSON.
 	MediaTypeSPDX = "application/spdx+json"

@@ -1,7 +1,6 @@
 package plugintest
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/opencontainers/go-digest"
@@ -13,12 +12,10 @@ import (
 )
 
 // SignatureTag is where cosign 2 keeps signatures of a digest.
-func SignatureTag(d digest.Digest) string { return legacyTag(d) + ".sig" }
+func SignatureTag(d digest.Digest) string { return trusttest.Tag(d, "sig") }
 
 // AttestationTag is where cosign 2 keeps attestations of a digest.
-func AttestationTag(d digest.Digest) string { return legacyTag(d) + ".att" }
-
-func legacyTag(d digest.Digest) string { return strings.Replace(d.String(), ":", "-", 1) }
+func AttestationTag(d digest.Digest) string { return trusttest.Tag(d, "att") }
 
 // Sign puts a cosign 2 signature beside a subject.
 func Sign(tb testing.TB, to Target, key *trusttest.Key, subject ocispec.Descriptor) {

@@ -9,13 +9,7 @@ import (
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
-)
-
-// Predicate types that have conditions or short names.
-const (
-	PredicateSLSA      = "https://slsa.dev/provenance/v1"
-	PredicateSPDX      = "https://spdx.dev/Document"
-	PredicateCycloneDX = "https://cyclonedx.org/bom"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // Attestation is one attestation that must be there.
@@ -98,8 +92,8 @@ func (p provenance) source() (repository, ref string) {
 // too: it is what the authority vouches for, the predicate is what the signer
 // wrote.
 func (a Attestation) conditions(v trust.Verified) error {
-	if v.PredicateType() != PredicateSLSA {
-		return fmt.Errorf("%w: conditions are for %s only, not %s", ErrRefused, PredicateSLSA, v.PredicateType())
+	if v.PredicateType() != artifact.PredicateProvenance {
+		return fmt.Errorf("%w: conditions are for %s only, not %s", ErrRefused, artifact.PredicateProvenance, v.PredicateType())
 	}
 	var p provenance
 	if err := json.Unmarshal(v.Predicate(), &p); err != nil {

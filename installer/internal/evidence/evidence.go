@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -42,23 +41,15 @@ type Source interface {
 	Referrers(ctx context.Context, subject ocispec.Descriptor) ([]ocispec.Descriptor, error)
 }
 
-// SignatureTag is the tag under which cosign 2 keeps signatures of a digest.
-func SignatureTag(d digest.Digest) string { return tagOf(d) + ".sig" }
-
-// AttestationTag is the tag under which cosign 2 keeps attestations of a digest.
-func AttestationTag(d digest.Digest) string { return tagOf(d) + ".att" }
-
-func tagOf(d digest.Digest) string { return strings.Replace(d.String(), ":", "-", 1) }
-
 // Discover hands what it finds about the subject to take, place by place, until
 // take returns false or there is nothing more. The error joins, each matching
 // [ErrUnavailable], what could not be fetched; what was handed over counts
 // regardless, since evidence can only speak for an artifact.
 func Discover(ctx context.Context, src Source, subject ocispec.Descriptor, take func([]trust.Evidence) bool) error {
 	s := search{src: src, take: take, seen: map[digest.Digest]bool{}}
-	s.tag(ctx, SignatureTag(subject.Digest))
+	s.tag(ctx, artifact.SignatureTag(subject.Digest))
 	s.referrers(ctx, subject)
-	s.tag(ctx, AttestationTag(subject.Digest))
+	s.tag(ctx, artifact.AttestationTag(subject.Digest))
 	if err := ctx.Err(); err != nil {
 		return err
 	}

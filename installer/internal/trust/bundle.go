@@ -11,6 +11,8 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore-go/pkg/verify"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // parsedBundle is a sigstore bundle, parsed and not verified.
@@ -56,7 +58,7 @@ func (r Requirement) verifyBundle(ctx context.Context, subject digest.Digest, ev
 		subject: subject, format: FormatBundle, kind: KindAttestation,
 		predicateType: b.statement.PredicateType, predicate: b.statement.Predicate,
 	}
-	if v.predicateType == PredicateSignature {
+	if v.predicateType == artifact.PredicateSignature {
 		v.kind = KindSignature
 	}
 	if err := r.checkSigner(b, &v); err != nil {

@@ -2,7 +2,8 @@ package trust
 
 import (
 	"fmt"
-	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // Format is the form of a piece of evidence.
@@ -18,22 +19,15 @@ const (
 	FormatBundle
 )
 
-// Media types of the layers in which evidence is found.
-const (
-	MediaTypeSimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
-	MediaTypeDSSE          = "application/vnd.dsse.envelope.v1+json"
-	mediaTypeBundlePrefix  = "application/vnd.dev.sigstore.bundle"
-)
-
 // FormatOf tells the form from a layer's media type. It reports false for a
 // media type that carries no evidence.
 func FormatOf(mediaType string) (Format, bool) {
 	switch {
-	case mediaType == MediaTypeSimpleSigning:
+	case mediaType == artifact.MediaTypeSimpleSigning:
 		return FormatSimpleSigning, true
-	case mediaType == MediaTypeDSSE:
+	case mediaType == artifact.MediaTypeDSSE:
 		return FormatDSSE, true
-	case strings.HasPrefix(mediaType, mediaTypeBundlePrefix+".v"), strings.HasPrefix(mediaType, mediaTypeBundlePrefix+"+json"):
+	case artifact.IsBundle(mediaType):
 		return FormatBundle, true
 	}
 	return 0, false

@@ -48,7 +48,7 @@ func TestKeyAccepts(t *testing.T) {
 		predicate string
 	}{
 		"simple signing":   {k.Sign(t, subject), trust.KindSignature, ""},
-		"bundle":           {k.SignBundle(t, subject), trust.KindSignature, trust.PredicateSignature},
+		"bundle":           {k.SignBundle(t, subject), trust.KindSignature, trusttest.PredicateSignature},
 		"DSSE":             {k.Attest(t, subject, trusttest.PredicateSLSA, slsa), trust.KindAttestation, trusttest.PredicateSLSA},
 		"attesting bundle": {k.AttestBundle(t, subject, trusttest.PredicateSLSA, slsa), trust.KindAttestation, trusttest.PredicateSLSA},
 	} {

@@ -20,6 +20,8 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/verify"
 	"github.com/sigstore/sigstore/pkg/signature"
 	sigdsse "github.com/sigstore/sigstore/pkg/signature/dsse"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // layer is one layer of a `.sig` or `.att` manifest, parsed and not verified.
@@ -38,26 +40,26 @@ func parseLayer(ev Evidence) (*layer, error) {
 	l := &layer{payload: ev.Payload}
 	var err error
 	if ev.Format == FormatSimpleSigning {
-		err = l.parseSimpleSigning(ev.Annotations[static.SignatureAnnotationKey])
+		err = l.parseSimpleSigning(ev.Annotations[artifact.AnnotationSignature])
 	} else {
 		err = l.parseEnvelope()
 	}
 	if err != nil {
 		return nil, err
 	}
-	if l.cert, err = parseCertificate(ev.Annotations[static.CertificateAnnotationKey]); err != nil {
+	if l.cert, err = parseCertificate(ev.Annotations[artifact.AnnotationCertificate]); err != nil {
 		return nil, err
 	}
-	if l.entry, err = parseEntry(ev.Annotations[static.BundleAnnotationKey]); err != nil {
+	if l.entry, err = parseEntry(ev.Annotations[artifact.AnnotationLogEntry]); err != nil {
 		return nil, err
 	}
-	l.timestamp, err = parseTimestamp(ev.Annotations[static.RFC3161TimestampAnnotationKey])
+	l.timestamp, err = parseTimestamp(ev.Annotations[artifact.AnnotationTimestamp])
 	return l, err
 }
 
 func (l *layer) parseSimpleSigning(b64 string) (err error) {
 	if b64 == "" {
-		return because(ErrMalformed, "no annotation %s", static.SignatureAnnotationKey)
+		return because(ErrMalformed, "no annotation %s", artifact.AnnotationSignature)
 	}
 	if l.sig, err = base64.StdEncoding.DecodeString(b64); err != nil {
 		return fmt.Errorf("%w: signature: %w", ErrMalformed, err)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
-)
 
-const payloadTypeInToto = "application/vnd.in-toto+json"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
 
 // statement is an in-toto statement, https://github.com/in-toto/attestation
 // spec v1 and v0.1. Its predicate stays as the bytes that were signed.
@@ -25,7 +25,7 @@ type statement struct {
 
 // decodeStatement reads the statement in an envelope; it verifies nothing.
 func decodeStatement(env *dsse.Envelope) (statement, error) {
-	if env.PayloadType != payloadTypeInToto {
+	if env.PayloadType != artifact.PayloadTypeStatement {
 		return statement{}, because(ErrUnsupportedFormat, "payload type %q", env.PayloadType)
 	}
 	raw, err := base64.StdEncoding.DecodeString(env.Payload)
@@ -37,7 +37,7 @@ func decodeStatement(env *dsse.Envelope) (statement, error) {
 		return statement{}, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	switch st.Type {
-	case "https://in-toto.io/Statement/v1", "https://in-toto.io/Statement/v0.1":
+	case artifact.TypeStatement, artifact.TypeStatementV01:
 	default:
 		return statement{}, because(ErrUnsupportedFormat, "statement of type %q", st.Type)
 	}
@@ -71,16 +71,12 @@ type simpleSigning struct {
 	} `json:"critical"`
 }
 
-// typeCosign is critical.type of a signature made by cosign; others are not
-// signatures of images.
-const typeCosign = "cosign container image signature"
-
 func decodeSimpleSigning(payload []byte) (simpleSigning, error) {
 	var s simpleSigning
 	if err := json.Unmarshal(payload, &s); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
-	if s.Critical.Type != typeCosign {
+	if s.Critical.Type != artifact.TypeSimpleSigning {
 		return s, because(ErrUnsupportedFormat, "a payload of type %q", s.Critical.Type)
 	}
 	return s, nil

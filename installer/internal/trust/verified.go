@@ -18,10 +18,6 @@ const (
 	KindAttestation
 )
 
-// PredicateSignature is the predicate type with which a bundle says no more
-// than "signed" (cosign 3).
-const PredicateSignature = "https://sigstore.dev/cosign/sign/v1"
-
 // String names the kind.
 func (k Kind) String() string {
 	switch k {

@@ -102,8 +102,8 @@ func pushTwoRefs(t *testing.T, lab *siglab.Lab) {
 			t.Fatal(err)
 		}
 		trusttest.Attach(t, repo, index,
-			trusttest.Layer{MediaType: signer.MediaTypeBundle, Payload: sig.Bundle},
-			trusttest.Layer{MediaType: signer.MediaTypeBundle, Payload: att.Bundle})
+			trusttest.Layer{MediaType: trusttest.MediaTypeBundle, Payload: sig.Bundle},
+			trusttest.Layer{MediaType: trusttest.MediaTypeBundle, Payload: att.Bundle})
 	}
 }
 
@@ -155,7 +155,7 @@ func pushSigned(tb testing.TB, s *signer.Signer, name string) string {
 	}
 	var layers []trusttest.Layer
 	add := func(x signer.Signed) {
-		layers = append(layers, trusttest.Layer(x.Legacy), trusttest.Layer{MediaType: signer.MediaTypeBundle, Payload: x.Bundle})
+		layers = append(layers, trusttest.Layer(x.Legacy), trusttest.Layer{MediaType: trusttest.MediaTypeBundle, Payload: x.Bundle})
 	}
 	add(sig)
 	for predicateType, predicate := range map[string]string{

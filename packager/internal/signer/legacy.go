@@ -11,26 +11,15 @@ import (
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
-)
 
-// Media types and annotations of cosign's legacy layers.
-const (
-	mediaTypeSimpleSigning = "application/vnd.dev.cosign.simplesigning.v1+json"
-	mediaTypeDSSE          = "application/vnd.dsse.envelope.v1+json"
-
-	annotationSignature   = "dev.cosignproject.cosign/signature"
-	annotationCertificate = "dev.sigstore.cosign/certificate"
-	annotationChain       = "dev.sigstore.cosign/chain"
-	annotationEntry       = "dev.sigstore.cosign/bundle"
-	annotationTimestamp   = "dev.sigstore.cosign/rfc3161timestamp"
-	annotationPredicate   = "predicateType"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // signatureLayer turns the signature of a simple signing payload into a layer.
 // Log entry and timestamp are over the same bytes in both forms.
 func (s *Signer) signatureLayer(payload []byte, b *protobundle.Bundle) (Layer, error) {
 	annotations := map[string]string{
-		annotationSignature: base64.StdEncoding.EncodeToString(b.GetMessageSignature().GetSignature()),
+		artifact.AnnotationSignature: base64.StdEncoding.EncodeToString(b.GetMessageSignature().GetSignature()),
 	}
 	for _, t := range b.GetVerificationMaterial().GetTimestampVerificationData().GetRfc3161Timestamps() {
 		if err := setTimestamp(annotations, t.GetSignedTimestamp()); err != nil {
@@ -38,7 +27,7 @@ func (s *Signer) signatureLayer(payload []byte, b *protobundle.Bundle) (Layer, e
 		}
 	}
 	err := s.setProofs(annotations, b)
-	return Layer{MediaType: mediaTypeSimpleSigning, Payload: payload, Annotations: annotations}, err
+	return Layer{MediaType: artifact.MediaTypeSimpleSigning, Payload: payload, Annotations: annotations}, err
 }
 
 // attestationLayer turns an envelope into a layer. The log entry names the
@@ -49,7 +38,7 @@ func (s *Signer) attestationLayer(ctx context.Context, b *protobundle.Bundle, pr
 	if err != nil {
 		return Layer{}, fmt.Errorf("encoding the envelope: %w", err)
 	}
-	annotations := map[string]string{annotationSignature: "", annotationPredicate: predicateType}
+	annotations := map[string]string{artifact.AnnotationSignature: "", artifact.AnnotationPredicateType: predicateType}
 	if s.services.TSAURL != "" {
 		stamp, err := s.services.timestampAuthority(ctx).GetTimestamp(ctx, payload)
 		if err != nil {
@@ -60,20 +49,20 @@ func (s *Signer) attestationLayer(ctx context.Context, b *protobundle.Bundle, pr
 		}
 	}
 	err = s.setProofs(annotations, b)
-	return Layer{MediaType: mediaTypeDSSE, Payload: payload, Annotations: annotations}, err
+	return Layer{MediaType: artifact.MediaTypeDSSE, Payload: payload, Annotations: annotations}, err
 }
 
 // setProofs adds certificate and log entry. The legacy form has no place for a
 // Rekor v2 entry; there the timestamp alone proves the time.
 func (s *Signer) setProofs(annotations map[string]string, b *protobundle.Bundle) error {
 	if der := b.GetVerificationMaterial().GetCertificate().GetRawBytes(); len(der) > 0 {
-		annotations[annotationCertificate] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+		annotations[artifact.AnnotationCertificate] = string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
 		cert, err := x509.ParseCertificate(der)
 		if err != nil {
 			return fmt.Errorf("%w: certificate: %w", ErrService, err)
 		}
 		if chain := chainPEM(cert, s.material); chain != "" {
-			annotations[annotationChain] = chain
+			annotations[artifact.AnnotationChain] = chain
 		}
 	}
 	for _, entry := range b.GetVerificationMaterial().GetTlogEntries() {
@@ -84,7 +73,7 @@ func (s *Signer) setProofs(annotations map[string]string, b *protobundle.Bundle)
 		if err != nil {
 			return err
 		}
-		annotations[annotationEntry] = text
+		annotations[artifact.AnnotationLogEntry] = text
 	}
 	return nil
 }
@@ -118,6 +107,6 @@ func setTimestamp(annotations map[string]string, stamp []byte) error {
 	if err != nil {
 		return fmt.Errorf("encoding the timestamp: %w", err)
 	}
-	annotations[annotationTimestamp] = string(raw)
+	annotations[artifact.AnnotationTimestamp] = string(raw)
 	return nil
 }

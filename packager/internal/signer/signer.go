@@ -13,10 +13,9 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/sign"
 	"github.com/sigstore/sigstore/pkg/signature"
 	"google.golang.org/protobuf/encoding/protojson"
-)
 
-// MediaTypeBundle is the media type of [Signed.Bundle].
-const MediaTypeBundle = "application/vnd.dev.sigstore.bundle.v0.3+json"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
 
 // Signer signs. It is safe for use by several goroutines at once.
 type Signer struct {
@@ -109,7 +108,7 @@ func (s *Signer) SignImage(ctx context.Context, reference string, d digest.Diges
 	if err != nil {
 		return Signed{}, err
 	}
-	statement, err := statementOf([]Subject{{Digest: d}}, predicateSignature, nil)
+	statement, err := statementOf([]Subject{{Digest: d}}, artifact.PredicateSignature, nil)
 	if err != nil {
 		return Signed{}, err
 	}
@@ -121,11 +120,11 @@ func (s *Signer) SignImage(ctx context.Context, reference string, d digest.Diges
 	if err != nil {
 		return Signed{}, err
 	}
-	envelope, err := s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: payloadTypeInToto})
+	envelope, err := s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: artifact.PayloadTypeStatement})
 	if err != nil {
 		return Signed{}, err
 	}
-	return signed(legacy, envelope, predicateSignature)
+	return signed(legacy, envelope, artifact.PredicateSignature)
 }
 
 // Attest signs a statement about the subjects, at least one: the predicate,
@@ -135,7 +134,7 @@ func (s *Signer) Attest(ctx context.Context, subjects []Subject, predicateType s
 	if err != nil {
 		return Signed{}, err
 	}
-	envelope, err := s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: payloadTypeInToto})
+	envelope, err := s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: artifact.PayloadTypeStatement})
 	if err != nil {
 		return Signed{}, err
 	}

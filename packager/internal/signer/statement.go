@@ -5,15 +5,8 @@ import (
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
-)
 
-// Constants of the formats: in-toto's statement v1, cosign's signature
-// predicate and its legacy payload.
-const (
-	payloadTypeInToto  = "application/vnd.in-toto+json"
-	statementType      = "https://in-toto.io/Statement/v1"
-	predicateSignature = "https://sigstore.dev/cosign/sign/v1"
-	typeCosign         = "cosign container image signature"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // Subject is what a statement is about.
@@ -41,7 +34,7 @@ func statementOf(subjects []Subject, predicateType string, predicate []byte) ([]
 	if predicateType == "" {
 		return nil, fmt.Errorf("%w: no predicate type", ErrInput)
 	}
-	st := statement{Type: statementType, PredicateType: predicateType, Predicate: predicate}
+	st := statement{Type: artifact.TypeStatement, PredicateType: predicateType, Predicate: predicate}
 	for _, s := range subjects {
 		if err := checkDigest(s.Digest); err != nil {
 			return nil, err
@@ -92,7 +85,7 @@ func simpleSigning(reference string, d digest.Digest) ([]byte, error) {
 	raw, err := json.Marshal(struct {
 		Critical critical  `json:"critical"`
 		Optional *struct{} `json:"optional"`
-	}{Critical: critical{identity{reference}, image{d.String()}, typeCosign}})
+	}{Critical: critical{identity{reference}, image{d.String()}, artifact.TypeSimpleSigning}})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
