@@ -133,7 +133,7 @@ func pickExact(ctx context.Context, src Source, v version.Version) (picked, erro
 // the floating tag.
 func pickListed(ctx context.Context, src Source, constraint version.Constraint) (picked, error) {
 	tags, listErr := src.Tags(ctx)
-	if listErr != nil && !listingRefused(listErr) {
+	if listErr != nil && !ociregistry.ListingRefused(listErr) {
 		return picked{}, listErr
 	}
 	versions, byVersion := versionTags(tags)
@@ -156,13 +156,6 @@ func pickListed(ctx context.Context, src Source, constraint version.Constraint) 
 		why = fmt.Sprintf("The registry does not list tags; the floating tag %s was taken.", alias)
 	}
 	return picked{desc: desc, tag: alias, why: []string{why}}, err
-}
-
-// listingRefused says whether a registry may do without listing: not allowed,
-// not offered, or no such thing there.
-func listingRefused(err error) bool {
-	return errors.Is(err, ErrForbidden) || errors.Is(err, ErrUnauthorized) ||
-		errors.Is(err, ErrNotFound) || errors.Is(err, ociregistry.ErrUnsupported)
 }
 
 func noVersion(constraint version.Constraint, versions []version.Version, cause error) error {

@@ -45,7 +45,7 @@ func moveAliases(ctx context.Context, repo Repository, version Version, index oc
 	}
 	for range aliasRounds {
 		tags, err := repo.Tags(ctx)
-		if cannotList(err) {
+		if ociregistry.ListingRefused(err) {
 			warnings, err := moveBlindly(ctx, repo, version, index, result, report)
 			return result, warnings, err
 		}
@@ -70,7 +70,7 @@ func moveAliases(ctx context.Context, repo Repository, version Version, index oc
 // planAliases says where the aliases of a version would stand.
 func planAliases(ctx context.Context, repo Repository, version Version) ([]Alias, error) {
 	tags, err := repo.Tags(ctx)
-	if err != nil && !cannotList(err) {
+	if err != nil && !ociregistry.ListingRefused(err) {
 		return nil, fmt.Errorf("listing the versions: %w", err)
 	}
 	versions := versionsOf(append(tags, version.String()))
@@ -81,12 +81,6 @@ func planAliases(ctx context.Context, repo Repository, version Version) ([]Alias
 		all = append(all, Alias{Tag: name, Version: best, Moved: best == version})
 	}
 	return all, nil
-}
-
-// cannotList says whether a registry refuses to list tags at all, which some do
-// to tokens that may only push.
-func cannotList(err error) bool {
-	return errors.Is(err, ociregistry.ErrUnsupported) || errors.Is(err, ociregistry.ErrForbidden) || errors.Is(err, ociregistry.ErrNotFound)
 }
 
 // versionsOf picks the tags that are versions, the highest first.

@@ -98,7 +98,7 @@ func TestManyTags(t *testing.T) {
 // TestRegistryThatListsNoTags falls back to what the aliases themselves say.
 func TestRegistryThatListsNoTags(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{403, 404, 405} {
+	for _, status := range []int{401, 403, 404, 405} {
 		reg := registrytest.New(t)
 		reg.Gate.Break(t, registrytest.Fault{Path: "/tags/list$", Status: status})
 		repo := repository(t, reg.Host+"/demo")

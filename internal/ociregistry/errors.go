@@ -40,6 +40,15 @@ var (
 	ErrInvalid = errors.New("invalid")
 )
 
+// ListingRefused says whether this answer to a listing of tags is the registry's
+// refusal to list at all, so that one does without: not allowed (401 is, of some,
+// the answer to a token that may only pull or push), not offered, or nothing
+// there. Credentials that are wrong altogether fail at the next call.
+func ListingRefused(err error) bool {
+	return errors.Is(err, ErrForbidden) || errors.Is(err, ErrUnauthorized) ||
+		errors.Is(err, ErrNotFound) || errors.Is(err, ErrUnsupported)
+}
+
 // Error says what was tried, where, and why it failed.
 type Error struct {
 	// Op is what was tried, such as "fetch" or "push".
