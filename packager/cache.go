@@ -11,6 +11,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // layerRecord is what is known of a layer once it was written.
@@ -64,16 +66,5 @@ func (c layerCache) set(l layer, r layerRecord) {
 	if err != nil {
 		return
 	}
-	f, err := os.CreateTemp(c.dir, ".new-*")
-	if err != nil {
-		return
-	}
-	_, err = f.Write(raw)
-	if closeErr := f.Close(); err != nil || closeErr != nil {
-		_ = os.Remove(f.Name())
-		return
-	}
-	if os.Rename(f.Name(), filepath.Join(c.dir, c.key(l)+".json")) != nil {
-		_ = os.Remove(f.Name())
-	}
+	_ = durable.WriteFile(filepath.Join(c.dir, c.key(l)+".json"), raw, 0o600)
 }

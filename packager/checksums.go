@@ -3,10 +3,11 @@ package packager
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Checksums says what [WriteChecksums] wrote.
@@ -36,7 +37,7 @@ func WriteChecksums(ctx context.Context, dist *Dist, s *Signer) (*Checksums, err
 	slices.Sort(lines)
 	content := []byte(strings.Join(slices.Compact(lines), ""))
 	out := &Checksums{File: filepath.Join(dist.dir, "SHA256SUMS")}
-	if err := writeAtomically(out.File, content); err != nil {
+	if err := durable.WriteFile(out.File, content, 0o644); err != nil {
 		return nil, err
 	}
 	if s == nil {
@@ -47,27 +48,5 @@ func WriteChecksums(ctx context.Context, dist *Dist, s *Signer) (*Checksums, err
 		return nil, fmt.Errorf("signing %s: %w", out.File, err)
 	}
 	out.Bundle = out.File + ".sigstore.json"
-	return out, writeAtomically(out.Bundle, bundle)
-}
-
-// writeAtomically never leaves half a file.
-func writeAtomically(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".fleeting-plugin-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-	}
-	return err
+	return out, durable.WriteFile(out.Bundle, bundle, 0o644)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
@@ -57,7 +58,7 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err != nil {
 		return nil, fmt.Errorf("staging the layout: %w", err)
 	}
-	defer os.RemoveAll(stage) //nolint:errcheck // gone already after success
+	defer os.RemoveAll(stage) //nolint:errcheck // after success it is gone, or the layout of before
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
 	}
@@ -79,7 +80,10 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err := layout.Finish(); err != nil {
 		return nil, err
 	}
-	if err := swap(stage, dir); err != nil {
+	if err := durable.SyncTree(stage); err != nil {
+		return nil, err
+	}
+	if err := durable.PlaceDir(stage, dir); err != nil {
 		return nil, err
 	}
 	return &Packed{Layout: dir, Version: version, Digest: b.index.desc.Digest, Platforms: b.results(), Warnings: dist.Warnings()}, nil
@@ -99,23 +103,6 @@ func replaceable(dir string) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", dir, ErrExists)
-}
-
-// swap puts the staged layout into its place and removes what was there.
-func swap(stage, dir string) error {
-	old := stage + ".old"
-	err := os.Rename(dir, old)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	replaced := err == nil
-	if err := os.Rename(stage, dir); err != nil {
-		if replaced {
-			err = errors.Join(err, os.Rename(old, dir))
-		}
-		return err
-	}
-	return os.RemoveAll(old)
 }
 
 // push stores everything but layers and tags.

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 const (
@@ -79,7 +81,7 @@ func place(files []file, target, dir string) (written []string, repaired bool, e
 		}
 		written = append(written, f.name())
 	}
-	if err := errors.Join(openToAll(stage, target), os.MkdirAll(filepath.Dir(dir), dirMode)); err != nil {
+	if err := errors.Join(openToAll(stage, target), durable.MkdirAll(filepath.Dir(dir), dirMode)); err != nil {
 		return nil, repaired, err
 	}
 	if err := commit(missing, stage, dir); err != nil {
@@ -108,12 +110,12 @@ func lacking(files []file, target, dir string) (missing []file, exists bool, err
 // commit moves what is staged to its place: the folder as a whole, or each file
 // onto its old one, which a process may be running.
 func commit(files []file, stage, dir string) error {
-	if err := syncDir(stage); err != nil {
+	if err := durable.SyncDir(stage); err != nil {
 		return err
 	}
 	err := os.Rename(stage, dir)
 	if err == nil {
-		return syncDir(filepath.Dir(dir))
+		return durable.SyncDir(filepath.Dir(dir))
 	}
 	if info, statErr := os.Lstat(dir); statErr != nil || !info.IsDir() {
 		return err
@@ -123,7 +125,7 @@ func commit(files []file, stage, dir string) error {
 			return err
 		}
 	}
-	return syncDir(dir)
+	return durable.SyncDir(dir)
 }
 
 // different returns those of the files that dir does not hold as they must be.

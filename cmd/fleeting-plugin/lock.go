@@ -13,6 +13,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // lockName is the file beside the runner's configuration.
@@ -120,26 +121,12 @@ func printLock(app *cli.App, name string, lock installer.Lock) error {
 	})
 }
 
-// writeLock replaces a lock by a rename, so that it is never half written.
-func writeLock(name string, lock installer.Lock) (err error) {
+func writeLock(name string, lock installer.Lock) error {
 	content, err := lock.Encode()
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(name), ".lock-*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	_, err = f.Write(content)
-	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
+	return durable.WriteFile(name, content, 0o644)
 }
 
 // installLocked installs exactly what a lock has.

@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // mirrorCmd has the flags of mirror.
@@ -103,7 +102,7 @@ func (f *installFlags) mirrorInstaller(ctx context.Context) (*installer.Installe
 	return installer.New(policy, installer.WithSource(source), installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()))
 }
 
-func (c *mirrorCmd) toTar(ctx context.Context, i *installer.Installer, refs []installer.Reference, to string) (err error) {
+func (c *mirrorCmd) toTar(ctx context.Context, i *installer.Installer, refs []installer.Reference, to string) error {
 	dir, err := c.flags.temporary()
 	if err != nil {
 		return err
@@ -112,20 +111,8 @@ func (c *mirrorCmd) toTar(ctx context.Context, i *installer.Installer, refs []in
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(filepath.Dir(to), ".mirror-*")
+	err = durable.Write(to, 0o644, func(w io.Writer) error { return installer.WriteLayoutTar(ctx, dir, w) })
 	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.Remove(f.Name()))
-		}
-	}()
-	err = installer.WriteLayoutTar(ctx, dir, f)
-	if err := errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), to); err != nil {
 		return err
 	}
 	return c.print(copied, to)
@@ -147,7 +134,7 @@ func (c *mirrorCmd) copyToLayout(ctx context.Context, i *installer.Installer, re
 	// Who imports the mirror needs it to verify what was signed without a key; it
 	// is to be named in their policy, nothing takes it from here by itself.
 	root := filepath.Join(dir, "trusted-root.json")
-	if err := os.WriteFile(root, installer.PublicTrustedRootJSON(), 0o644); err != nil { //nolint:gosec // public
+	if err := durable.WriteFile(root, installer.PublicTrustedRootJSON(), 0o644); err != nil {
 		return nil, err
 	}
 	return c.copyAll(ctx, i, refs, func(ref installer.Reference) (installer.Destination, error) {

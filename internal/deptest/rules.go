@@ -115,6 +115,7 @@ func closedRules() []closed {
 	return []closed{
 		{"plugin/internal/fleet", nil, "group logic is tested without a cloud"},
 		{"plugin/internal/backoff", nil, "a leaf"},
+		{"internal/durable", []string{"golang.org/x/sys/unix"}, "a leaf, which the plugin needs too"},
 		{"installer/version", []string{"github.com/Masterminds/semver/v3"}, "a leaf"},
 		{
 			"internal/artifact",

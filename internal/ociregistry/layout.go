@@ -16,6 +16,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Layout is an OCI image layout folder (image-spec v1.1.1, image-layout.md).
@@ -217,7 +219,7 @@ func (l *Layout) Finish() error {
 	if raw, err = json.Marshal(index); err != nil {
 		return wrap("finish", path, err)
 	}
-	return wrap("finish", path, os.WriteFile(path, raw, 0o644))
+	return wrap("finish", path, durable.WriteFile(path, raw, 0o644))
 }
 
 // Tag points a tag at a manifest that is there.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Entry is a folder that the runner takes for an installed version.
@@ -177,7 +178,7 @@ func (s *Store) Remove(lock *Lock, v version.Version) error {
 		return err
 	}
 	staging := s.staging(lock.plugin.hash())
-	if err := makeFolders(staging); err != nil {
+	if err := durable.MkdirAll(staging, folderMode); err != nil {
 		return err
 	}
 	aside, err := os.MkdirTemp(staging, "removed-")

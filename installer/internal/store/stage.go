@@ -9,6 +9,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Staging is a version that is being put together. Either [Staging.Commit] or
@@ -28,7 +29,7 @@ func (s *Store) Stage(lock *Lock, admitted admission.Admission) (*Staging, error
 		return nil, err
 	}
 	parent := s.staging(lock.plugin.hash())
-	if err := makeFolders(parent); err != nil {
+	if err := durable.MkdirAll(parent, folderMode); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp(parent, "stage-")
@@ -87,7 +88,7 @@ func (s *Staging) Commit(v version.Version, receipt []byte) (path string, err er
 	if err := s.writeReceipt(receipt); err != nil {
 		return "", fmt.Errorf("writing the receipt: %w", err)
 	}
-	if err := syncFolders(s.dir); err != nil {
+	if err := durable.SyncTree(s.dir); err != nil {
 		return "", err
 	}
 	target, err := s.store.Path(s.plugin, v)
@@ -97,7 +98,7 @@ func (s *Staging) Commit(v version.Version, receipt []byte) (path string, err er
 	if err := placeBeneath(s.dir, target); err != nil {
 		return "", fmt.Errorf("installing into %s: %w", target, err)
 	}
-	return target, syncFolder(filepath.Dir(target))
+	return target, nil
 }
 
 func (s *Staging) writeReceipt(receipt []byte) (err error) {
@@ -117,12 +118,12 @@ func (s *Staging) writeReceipt(receipt []byte) (err error) {
 
 // placeBeneath creates the folder above target and places dir there. Removing
 // another plugin takes away folders that are empty, this one perhaps, so that
-// it is tried again.
+// it is tried again. What was at target is dir now.
 func placeBeneath(dir, target string) error {
 	var err error
 	for range placeAttempts {
-		if err = makeFolders(filepath.Dir(target)); err == nil {
-			err = place(dir, target)
+		if err = durable.MkdirAll(filepath.Dir(target), folderMode); err == nil {
+			err = durable.PlaceDir(dir, target)
 		}
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -132,33 +133,3 @@ func placeBeneath(dir, target string) error {
 }
 
 const placeAttempts = 10
-
-// place moves dir to target. Where target exists the two change places in one
-// step if the system can, and the old one is removed as dir.
-func place(dir, target string) error {
-	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
-		return os.Rename(dir, target)
-	}
-	err := exchange(dir, target)
-	if !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	aside := dir + ".old"
-	if err := os.Rename(target, aside); err != nil {
-		return err
-	}
-	if err := os.Rename(dir, target); err != nil {
-		return errors.Join(err, os.Rename(aside, target))
-	}
-	return os.RemoveAll(aside)
-}
-
-// syncFolders makes the names in a folder and those beneath it durable.
-func syncFolders(dir string) error {
-	return filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		return syncFolder(path)
-	})
-}

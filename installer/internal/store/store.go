@@ -30,6 +30,7 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 const (
@@ -168,7 +169,7 @@ func (s *Store) Lock(ctx context.Context, p Plugin) (*Lock, error) {
 
 func (s *Store) lockFile(hash string) (*flock.Flock, error) {
 	dir := filepath.Join(s.root, filepath.FromSlash(lockDir))
-	if err := makeFolders(dir); err != nil {
+	if err := durable.MkdirAll(dir, folderMode); err != nil {
 		return nil, err
 	}
 	return flock.New(filepath.Join(dir, hash)), nil
@@ -210,28 +211,4 @@ func (s *Store) sweepOne(hash string) (swept bool, err error) {
 	}
 	defer func() { err = errors.Join(err, file.Unlock()) }()
 	return true, s.clear(hash)
-}
-
-// makeFolders creates a folder and those above it that are missing, readable by
-// everybody whatever the umask is: the runner may be another user.
-func makeFolders(dir string) error {
-	if info, err := os.Stat(dir); err == nil {
-		if !info.IsDir() {
-			return fmt.Errorf("%s is not a folder", dir)
-		}
-		return nil
-	}
-	if above := filepath.Dir(dir); above != dir {
-		if err := makeFolders(above); err != nil {
-			return err
-		}
-	}
-	err := os.Mkdir(dir, folderMode)
-	if errors.Is(err, fs.ErrExist) {
-		return nil // another process was faster
-	}
-	if err != nil {
-		return err
-	}
-	return os.Chmod(dir, folderMode)
 }

@@ -1,6 +1,6 @@
 //go:build !windows
 
-package store
+package durable
 
 import (
 	"errors"
@@ -8,9 +8,10 @@ import (
 	"syscall"
 )
 
-// syncFolder makes the names in a folder durable. Some file systems cannot and say so.
-func syncFolder(dir string) error {
-	f, err := os.Open(dir)
+// sync flushes a file or a folder. Some file systems cannot flush folders and
+// say so.
+func sync(path string) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,0 @@
-package store
-
-// syncFolder does nothing: Windows offers no way, and its renames are journaled.
-func syncFolder(string) error { return nil }

@@ -1,0 +1,150 @@
+package durable_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+)
+
+func TestWriteFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "file")
+	for _, step := range []struct {
+		content string
+		mode    fs.FileMode
+	}{{"first", 0o666}, {"second", 0o600}, {"", 0o644}} {
+		if err := durable.WriteFile(path, []byte(step.content), step.mode); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(map[string]string{"file": step.content}, tree(t, dir)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		if got := mode(t, path).Perm(); got != step.mode {
+			t.Errorf("mode %v, want %v", got, step.mode)
+		}
+	}
+}
+
+// TestWriteFails: what was there stays, and nothing is left beside it.
+func TestWriteFails(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), "old")
+	write(t, filepath.Join(dir, "folder/x"), "x")
+	before := tree(t, dir)
+	for name, failing := range map[string]func() error{
+		"content": func() error {
+			return durable.Write(filepath.Join(dir, "file"), 0o644, func(w io.Writer) error {
+				_, err := io.WriteString(w, "half")
+				return errors.Join(err, broken)
+			})
+		},
+		"a folder in its place": func() error { return durable.WriteFile(filepath.Join(dir, "folder"), nil, 0o644) },
+		"no folder":             func() error { return durable.WriteFile(filepath.Join(dir, "none/file"), nil, 0o644) },
+	} {
+		if err := failing(); err == nil || name == "content" && !errors.Is(err, broken) {
+			t.Errorf("%s: got %v", name, err)
+		}
+		if diff := cmp.Diff(before, tree(t, dir)); diff != "" {
+			t.Errorf("%s: (-before +after):\n%s", name, diff)
+		}
+	}
+}
+
+func TestPlaceDir(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("stage/a"), "1")
+	if err := errors.Join(durable.SyncTree(at("stage")), durable.PlaceDir(at("stage"), at("target"))); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"target/a": "1"}, tree(t, dir)); diff != "" {
+		t.Errorf("new (-want +got):\n%s", diff)
+	}
+	write(t, at("stage/b"), "2")
+	if err := durable.PlaceDir(at("stage"), at("target")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"target/b": "2", "stage/a": "1"}, tree(t, dir)); diff != "" {
+		t.Errorf("exchanged (-want +got):\n%s", diff)
+	}
+	if err := durable.PlaceDir(at("none"), at("target")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing staged: %v", err)
+	}
+	if diff := cmp.Diff(map[string]string{"target/b": "2", "stage/a": "1"}, tree(t, dir)); diff != "" {
+		t.Errorf("after a failure (-want +got):\n%s", diff)
+	}
+}
+
+func TestMkdirAll(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	shared := filepath.Join(dir, "shared")
+	if err := errors.Join(os.Mkdir(shared, 0o700), os.Chmod(shared, 0o700|fs.ModeSetgid)); err != nil {
+		t.Fatal(err)
+	}
+	deep := filepath.Join(shared, "a/b")
+	for range 2 {
+		if err := durable.MkdirAll(deep, 0o777); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, want := mode(t, deep), fs.ModeDir|fs.ModeSetgid|0o777; got != want {
+		t.Errorf("mode %v, want %v", got, want)
+	}
+	if got := mode(t, shared).Perm(); got != 0o700 {
+		t.Errorf("a folder that was there has mode %v now", got)
+	}
+	write(t, filepath.Join(dir, "file"), "")
+	if err := durable.MkdirAll(filepath.Join(dir, "file/below"), 0o755); err == nil {
+		t.Error("a folder below a file")
+	}
+	if err := durable.SyncDir(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("flushing nothing: %v", err)
+	}
+}
+
+// tree returns the files beneath a folder with their content.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		found[filepath.ToSlash(strings.TrimPrefix(path, dir+string(filepath.Separator)))] = string(content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}

@@ -1,0 +1,34 @@
+package durable
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestSwap is what file systems get that cannot exchange folders.
+func TestSwap(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stage, target := filepath.Join(dir, "stage"), filepath.Join(dir, "target")
+	if err := errors.Join(os.MkdirAll(filepath.Join(stage, "new"), 0o755), os.MkdirAll(filepath.Join(target, "old"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if err := swap(stage, target); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	want := []string{filepath.Join(stage, "old"), filepath.Join(target, "new")}
+	if diff := cmp.Diff(want, found); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if err := swap(filepath.Join(dir, "none"), target); err == nil {
+		t.Error("swapped with nothing")
+	}
+	if _, err := os.Stat(filepath.Join(target, "new")); err != nil {
+		t.Errorf("not put back: %v", err)
+	}
+}
