@@ -8,11 +8,6 @@ import (
 // The reasons for a refusal. Every error of a verification wraps exactly the
 // ones that apply; errors.Is finds them.
 var (
-	// ErrNotSigned: there is no evidence at all.
-	ErrNotSigned = errors.New("not signed")
-	// ErrWrongKind: the evidence is good but is not what was asked for, such
-	// as an attestation where a signature is required.
-	ErrWrongKind = errors.New("wrong kind of evidence")
 	// ErrWrongSigner: signed by somebody else, or by a key where a certificate
 	// is required, or the reverse.
 	ErrWrongSigner = errors.New("signed by somebody else")

@@ -3,8 +3,6 @@
 package trust_test
 
 import (
-	"encoding/json"
-	"errors"
 	"os"
 	"slices"
 	"strings"
@@ -12,12 +10,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/opencontainers/go-digest"
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
 
 // cosignIsWrong lists the samples that `cosign verify` accepts and we do not:
@@ -144,48 +143,25 @@ func liveVerdict(tb testing.TB, r trust.Requirement, repository string) error {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	_, err = r.VerifySignature(tb.Context(), index.Digest, fetchEvidence(tb, repo, index))
-	return err
-}
-
-func fetchEvidence(tb testing.TB, repo *ociregistry.Repository, subject ocispec.Descriptor) []trust.Evidence {
-	tb.Helper()
-	manifests, err := repo.Referrers(tb.Context(), subject)
+	found := admission.Evidence{Subject: index.Digest}
+	err = evidence.Discover(tb.Context(), repo, index, func(more []trust.Evidence) bool {
+		found.Found = append(found.Found, more...)
+		return true
+	})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for _, suffix := range []string{"sig", "att"} {
-		d, err := repo.Resolve(tb.Context(), trusttest.Tag(subject.Digest, suffix))
-		if errors.Is(err, ociregistry.ErrNotFound) {
-			continue
-		}
+	chain := chainOf(tb, index.Digest, func(d digest.Digest) []byte {
+		desc, err := repo.Resolve(tb.Context(), d.String())
 		if err != nil {
 			tb.Fatal(err)
 		}
-		manifests = append(manifests, d)
-	}
-	var all []trust.Evidence
-	for _, d := range manifests {
-		raw, err := repo.FetchAll(tb.Context(), d, 4<<20)
+		raw, err := repo.FetchAll(tb.Context(), desc, artifact.ManifestLimit)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		var m ocispec.Manifest
-		if err := json.Unmarshal(raw, &m); err != nil {
-			tb.Fatal(err)
-		}
-		for _, l := range m.Layers {
-			payload, err := repo.FetchAll(tb.Context(), l, trust.MaxPayload)
-			if err != nil {
-				tb.Fatal(err)
-			}
-			if digest.FromBytes(payload) != l.Digest {
-				tb.Fatalf("%s differs", l.Digest)
-			}
-			if f, ok := trust.FormatOf(l.MediaType); ok {
-				all = append(all, trust.Evidence{Format: f, Payload: payload, Annotations: l.Annotations, Origin: d.Digest.String()})
-			}
-		}
-	}
-	return all
+		return raw
+	})
+	_, err = hear(tb, signedBy(r), chain, found)
+	return err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
@@ -61,17 +62,23 @@ func requirements(tb testing.TB, lab *trusttest.LabSamples) map[string]trust.Req
 	}
 }
 
-// signature finds evidence about a sample's index and tries it all as signature.
+// judge asks whether what the lab has about a digest is enough.
+func judge(tb testing.TB, lab *trusttest.LabSamples, asked admission.Requirements, about digest.Digest) (trust.Verified, error) {
+	tb.Helper()
+	chain := chainOf(tb, about, func(d digest.Digest) []byte { return lab.Content(tb, d) })
+	return hear(tb, asked, chain, admission.Evidence{Subject: about, Found: found(tb, lab, about)})
+}
+
 func signature(tb testing.TB, lab *trusttest.LabSamples, r trust.Requirement, about digest.Digest) (trust.Verified, error) {
 	tb.Helper()
-	return r.VerifySignature(tb.Context(), about, found(tb, lab, about))
+	return judge(tb, lab, signedBy(r), about)
 }
 
 func found(tb testing.TB, lab *trusttest.LabSamples, about digest.Digest) []trust.Evidence {
 	tb.Helper()
 	var all []trust.Evidence
 	for _, l := range lab.Evidence(tb, about) {
-		all = append(all, evidence(tb, l))
+		all = append(all, asEvidence(tb, l))
 	}
 	return all
 }
@@ -131,8 +138,8 @@ func TestLabRefuses(t *testing.T) {
 		sample, requirement string
 		want                error
 	}{
-		{"neg-unsigned", "key", trust.ErrNotSigned},
-		{"neg-unsigned", "id", trust.ErrNotSigned},
+		{"neg-unsigned", "key", admission.ErrUnsigned},
+		{"neg-unsigned", "id", admission.ErrUnsigned},
 		{"neg-other-key-legacy", "key", trust.ErrBadSignature},
 		{"neg-other-key-bundle", "key", trust.ErrWrongSigner},
 		{"neg-other-identity-legacy", "id", trust.ErrWrongSigner},
@@ -149,7 +156,7 @@ func TestLabRefuses(t *testing.T) {
 		{"neg-tampered-bundle", "key", trust.ErrBadSignature},
 		{"neg-tampered-keyless-legacy", "id", trust.ErrBadSignature},
 		{"neg-tampered-keyless-bundle", "id", trust.ErrBadSignature},
-		{"neg-empty-sig", "key", trust.ErrNotSigned},
+		{"neg-empty-sig", "key", admission.ErrUnsigned},
 		{"neg-garbage-sig", "key", trust.ErrMalformed},
 		{"neg-expired-legacy", "id", trust.ErrUntrustedTime},
 		{"neg-expired-legacy", "id, stamp", trust.ErrUntrustedTime},
@@ -164,12 +171,12 @@ func TestLabRefuses(t *testing.T) {
 		{"neg-untrusted-ca-legacy", "id", trust.ErrUntrustedCertificate},
 		{"neg-untrusted-ca-bundle", "id", trust.ErrUntrustedCertificate},
 		// cosign accepts an attestation of any type as a signature.
-		{"neg-att-wrong-type-legacy", "key", trust.ErrWrongKind},
-		{"neg-att-wrong-type-bundle", "key", trust.ErrWrongKind},
+		{"neg-att-wrong-type-legacy", "key", admission.ErrRefused},
+		{"neg-att-wrong-type-bundle", "key", admission.ErrRefused},
 		{"neg-att-copied-legacy", "key", trust.ErrWrongSubject},
 		{"neg-att-copied-bundle", "key", trust.ErrWrongSubject},
-		{"neg-platform-only-legacy", "key", trust.ErrNotSigned},
-		{"neg-platform-only-bundle", "key", trust.ErrNotSigned},
+		{"neg-platform-only-legacy", "key", admission.ErrUnsigned},
+		{"neg-platform-only-bundle", "key", admission.ErrUnsigned},
 		// A key where a certificate is required, and the reverse.
 		{"key-legacy", "id", trust.ErrWrongSigner},
 		{"key-bundle", "id", trust.ErrWrongSigner},
@@ -203,7 +210,7 @@ func TestLabPlatforms(t *testing.T) {
 		"neg-platform-only-legacy": true, "neg-platform-only-bundle": true,
 	} {
 		_, err := signature(t, lab, r, lab.Sample(t, name).Platform)
-		if signed != (err == nil) || (err != nil && !errors.Is(err, trust.ErrNotSigned)) {
+		if signed != (err == nil) || (err != nil && !errors.Is(err, admission.ErrUnsigned)) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -248,14 +255,12 @@ func TestLabAttestations(t *testing.T) {
 	} {
 		about := lab.Sample(t, c.sample).Index
 		for _, kind := range three {
-			got, err := all[c.requirement].VerifyAttestations(t.Context(), about, kind, found(t, lab, about))
+			v, err := judge(t, lab, attestedBy(all[c.requirement], kind), about)
 			if slices.Contains(c.types, kind) != (err == nil) {
 				t.Errorf("%s under %q, %s: %v", c.sample, c.requirement, kind, err)
 			}
-			for _, v := range got {
-				if v.PredicateType() != kind || !strings.HasPrefix(string(v.Predicate()), "{") {
-					t.Errorf("%s: %s %.40s", c.sample, v.PredicateType(), v.Predicate())
-				}
+			if err == nil && (v.PredicateType() != kind || !strings.HasPrefix(string(v.Predicate()), "{")) {
+				t.Errorf("%s: %s %.40s", c.sample, v.PredicateType(), v.Predicate())
 			}
 		}
 	}
@@ -321,9 +326,9 @@ func BenchmarkVerify(b *testing.B) {
 	} {
 		b.Run(sample, func(b *testing.B) {
 			about := lab.Sample(b, sample).Index
-			ev := found(b, lab, about)
+			ev := found(b, lab, about)[0]
 			for b.Loop() {
-				if _, err := all[requirement].VerifySignature(b.Context(), about, ev); err != nil {
+				if _, err := all[requirement].Verify(b.Context(), about, ev); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -2,8 +2,6 @@ package trust
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/sigstore/sigstore-go/pkg/root"
@@ -142,8 +140,7 @@ func (r Requirement) material() root.TrustedMaterial {
 // proofs. The error is an [*Error] that wraps one or more of this package's
 // sentinels, or ctx's error.
 //
-// Verify does not judge the kind of evidence: see [Verified.Kind], or use
-// [Requirement.VerifySignature] and [Requirement.VerifyAttestations].
+// Verify does not judge the kind of evidence: see [Verified.Kind].
 func (r Requirement) Verify(ctx context.Context, subject digest.Digest, ev Evidence) (Verified, error) {
 	if err := ctx.Err(); err != nil {
 		return Verified{}, err
@@ -190,54 +187,4 @@ func guard(f func() error) (err error) {
 		}
 	}()
 	return f()
-}
-
-// VerifySignature returns the first evidence that is a signature of the
-// subject. Attestations do not count. Without any evidence the error is
-// [ErrNotSigned]; otherwise it joins the refusal of each.
-func (r Requirement) VerifySignature(ctx context.Context, subject digest.Digest, evidence []Evidence) (Verified, error) {
-	var refusals []error
-	for _, ev := range evidence {
-		v, err := r.Verify(ctx, subject, ev)
-		if err == nil && v.Kind() != KindSignature {
-			err = &Error{Origin: ev.Origin, Want: r.String(), Err: because(ErrWrongKind, "an attestation of type %s is no signature", v.PredicateType())}
-		}
-		if err == nil {
-			return v, nil
-		}
-		refusals = append(refusals, err)
-	}
-	if len(refusals) == 0 {
-		return Verified{}, fmt.Errorf("%w: %s", ErrNotSigned, subject)
-	}
-	return Verified{}, errors.Join(refusals...)
-}
-
-// VerifyAttestations returns every attestation of the subject with exactly the
-// predicate type, at least one. Without any evidence the error is
-// [ErrNotSigned]; otherwise it joins the refusal of each.
-func (r Requirement) VerifyAttestations(ctx context.Context, subject digest.Digest, predicateType string, evidence []Evidence) ([]Verified, error) {
-	if predicateType == "" {
-		return nil, because(ErrRequirement, "an attestation needs a predicate type")
-	}
-	var found []Verified
-	var refusals []error
-	for _, ev := range evidence {
-		v, err := r.Verify(ctx, subject, ev)
-		if err == nil && (v.Kind() != KindAttestation || v.PredicateType() != predicateType) {
-			err = &Error{Origin: ev.Origin, Want: r.String(), Err: because(ErrWrongKind, "%s %s, not an attestation of type %s", v.Kind(), v.PredicateType(), predicateType)}
-		}
-		if err != nil {
-			refusals = append(refusals, err)
-			continue
-		}
-		found = append(found, v)
-	}
-	switch {
-	case len(found) > 0:
-		return found, nil
-	case len(refusals) == 0:
-		return nil, fmt.Errorf("%w: %s", ErrNotSigned, subject)
-	}
-	return nil, errors.Join(refusals...)
 }
