@@ -112,3 +112,56 @@ func labVerdict(name, by, form string) bool {
 	}
 	return attested == (form == "attestation")
 }
+
+// TestGitHub verifies what GitHub's action attests with push-to-registry: one
+// provenance, and no signature beside it. Its statement names the image without
+// a tag, and as another registry than it is read from.
+func TestGitHub(t *testing.T) {
+	t.Parallel()
+	lab := trusttest.Lab(t)
+	layout, err := installer.OpenLayout(t.Context(), lab.Layout(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := reference(t, "registry.test/x:1.0.0")
+	source, err := layout.Open(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := lab.Sample(t, "keyless-att-bundle-github").Index
+	referrers, err := source.Referrers(t.Context(), ocispec.Descriptor{MediaType: ocispec.MediaTypeImageIndex, Digest: index})
+	if err != nil || len(referrers) != 1 {
+		t.Fatalf("%v, %v", referrers, err)
+	}
+	for _, part := range []string{`"artifactType":"application/vnd.dev.sigstore.bundle.v0.3+json"`, `"dev.sigstore.bundle.content":"dsse-envelope"`} {
+		if content := string(lab.Content(t, referrers[0].Digest)); !strings.Contains(content, part) {
+			t.Errorf("%s is not in %s", part, content)
+		}
+	}
+	const repository, builder = "https://github.com/lab-org/lab-plugin", trusttest.LabSubject
+	for name, c := range map[string]struct {
+		attestation installer.Attestation
+		suffices    bool
+		ok          bool
+	}{
+		"all of it":           {installer.Attestation{Builder: builder, SourceRepository: repository, SourceRef: "refs/tags/v*"}, true, true},
+		"no conditions":       {installer.Attestation{}, true, true},
+		"another repository":  {installer.Attestation{SourceRepository: repository + "2"}, true, false},
+		"another ref":         {installer.Attestation{SourceRef: "refs/heads/*"}, true, false},
+		"another builder":     {installer.Attestation{Builder: "https://github.com/actions/runner/github-hosted"}, true, false},
+		"a signature, please": {installer.Attestation{SourceRepository: repository}, false, false},
+	} {
+		c.attestation.PredicateType = "provenance"
+		rule := installer.Rule{
+			Scope: "**", Signers: []installer.Signer{labSigners(t, lab)["identity"]}, AttestationsSuffice: c.suffices,
+			Attestations: []installer.Attestation{c.attestation},
+		}
+		open := func(context.Context, installer.Reference) (installer.Source, error) {
+			return sampleSource{source, index}, nil
+		}
+		_, err := newInstaller(t, policyOf(t, rule), installer.WithSource(open), installer.WithPlatform("linux/amd64")).Verify(t.Context(), ref)
+		if c.ok != (err == nil) || err != nil && !errors.Is(err, installer.ErrRefused) {
+			t.Errorf("%s: %v; want accepted = %v", name, err, c.ok)
+		}
+	}
+}

@@ -46,8 +46,9 @@ type Rule struct {
 	AttestationsSuffice bool
 	// Attestations must all be there, by one of Signers.
 	Attestations []Attestation
-	// MinimumAge is how long ago it must have been signed, so that a stolen key
-	// has time to be noticed.
+	// MinimumAge is how long ago everything that the rule asks for must have been
+	// there, each signature of a threshold too, so that a theft has time to be
+	// noticed. Only a log or a timestamp authority proves a time: keys need a Root.
 	MinimumAge time.Duration
 	// DeniedVersions and DeniedDigests are never installed.
 	DeniedVersions []version.Constraint

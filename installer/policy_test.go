@@ -35,7 +35,6 @@ version = 1
 [[rule]]
 scope = "registry.example.com/team/**"
 threshold = 2
-minimum-age = "24h"
 denied-versions = ["<1.2", "1.5.0"]
 
 [[rule.key]]
@@ -49,6 +48,14 @@ subject-pattern = '^https://example\.com/.+$'
 type = "provenance"
 builder = "https://example.com/builder"
 source-ref = "refs/tags/*"
+
+[[rule]]
+scope = "registry.example.com/team/aged"
+minimum-age = "24h"
+
+[[rule.identity]]
+issuer = "https://issuer.example.com"
+subject = "https://example.com/workflow"
 
 [[rule]]
 scope = "registry.example.com/team/old"
@@ -103,6 +110,7 @@ func TestParsePolicyInvalid(t *testing.T) {
 		"negative threshold":       {withKey("threshold = -1"), "threshold"},
 		"unsigned with a key":      {withKey("insecure-unsigned = true"), "unsigned"},
 		"age is not a duration":    {withKey("minimum-age = '3 days'"), "3 days"},
+		"age of a bare key":        {withKey("minimum-age = '1h'"), "require-timestamp"},
 		"negative age":             {withKey("minimum-age = '-1h'"), "below zero"},
 		"denied version":           {withKey("denied-versions = ['bad']"), "bad"},
 		"denied digest":            {withKey("denied-digests = ['sha256:1']"), "sha256:1"},
@@ -177,7 +185,6 @@ func TestConditions(t *testing.T) {
 				r.DeniedDigests = append(r.DeniedDigests, layer.Digest)
 			}
 		}, true},
-		"no time to measure an age from": {func(r *installer.Rule) { r.MinimumAge = time.Hour }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

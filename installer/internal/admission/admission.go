@@ -74,19 +74,14 @@ func (h *Hearing) Add(ctx context.Context, evidence Evidence) error {
 // [ErrUnsigned] if there was no evidence; they join the reasons of each piece
 // of evidence that did not count.
 func (h *Hearing) Decide(now time.Time) (Admission, error) {
-	accepted, err := h.requirements.signatures(h.verdicts)
+	accepted, err := h.requirements.judge(h.verdicts)
 	if err != nil {
 		return Admission{}, err
 	}
-	for _, wanted := range h.requirements.Attestations {
-		found, err := wanted.find(h.verdicts)
-		if err != nil {
+	if h.requirements.MinimumAge > 0 {
+		if accepted, err = h.requirements.aged(h.verdicts, now); err != nil {
 			return Admission{}, err
 		}
-		accepted = append(accepted, found)
-	}
-	if err := h.requirements.age(h.chain, accepted, now); err != nil {
-		return Admission{}, err
 	}
 	return Admission{chain: h.chain, version: h.version, verified: accepted, valid: true}, nil
 }
@@ -150,6 +145,22 @@ func (v *verdicts) add(ctx context.Context, signers []trust.Requirement, subject
 	}
 }
 
+// judge picks the evidence that meets the requirements, apart from its age.
+func (r Requirements) judge(v verdicts) ([]trust.Verified, error) {
+	accepted, err := r.signatures(v)
+	if err != nil {
+		return nil, err
+	}
+	for _, wanted := range r.Attestations {
+		found, err := wanted.find(v)
+		if err != nil {
+			return nil, err
+		}
+		accepted = append(accepted, found)
+	}
+	return accepted, nil
+}
+
 // signatures picks as many signatures as are needed, of different people for
 // different required signers: one pattern that two identities match is one
 // required signer, and one key that two entries name is one person.
@@ -210,29 +221,4 @@ func pairs(choices [][]int) []int {
 // sameSigner compares what identifies a signer: the key, or who vouched for whom.
 func sameSigner(a, b trust.Signer) bool {
 	return a.KeyID == b.KeyID && a.Issuer == b.Issuer && a.Subject == b.Subject
-}
-
-// age compares the time of the oldest proof, or where none has one, the time
-// that the signed manifest claims, with the minimum.
-func (r Requirements) age(chain Chain, accepted []trust.Verified, now time.Time) error {
-	if r.MinimumAge == 0 {
-		return nil
-	}
-	var signed time.Time
-	for _, v := range accepted {
-		if t := v.Time(); !t.IsZero() && (signed.IsZero() || t.Before(signed)) {
-			signed = t
-		}
-	}
-	if signed.IsZero() {
-		created, err := time.Parse(time.RFC3339, chain.Annotation("org.opencontainers.image.created"))
-		if err != nil {
-			return fmt.Errorf("%w: minimum age %s, but nothing says when it was made", ErrRefused, r.MinimumAge)
-		}
-		signed = created
-	}
-	if age := now.Sub(signed); age < r.MinimumAge {
-		return fmt.Errorf("%w: signed %s ago, minimum age %s", ErrRefused, age.Round(time.Second), r.MinimumAge)
-	}
-	return nil
 }

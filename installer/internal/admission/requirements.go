@@ -33,7 +33,8 @@ type Requirements struct {
 	AttestationsSuffice bool
 	// Attestations must all be there.
 	Attestations []Attestation
-	// MinimumAge is how long ago it must have been signed.
+	// MinimumAge is how long ago everything that is asked for must have been
+	// there, by proven times only: see [trust.Verified.Time].
 	MinimumAge time.Duration
 	// DeniedVersions and DeniedDigests are never admitted. A digest is that of
 	// an index, a manifest or a layer.
@@ -54,15 +55,13 @@ func (r Requirements) Check() error {
 		return errors.New("attestations are to suffice, but none is required")
 	case r.AttestationsSuffice && r.Threshold > 0:
 		return errors.New("a threshold counts signatures, but attestations are to suffice")
-	case r.MinimumAge < 0:
-		return fmt.Errorf("minimum age %s is below zero", r.MinimumAge)
 	}
 	for _, a := range r.Attestations {
 		if len(a.Types) == 0 {
 			return errors.New("an attestation without a predicate type")
 		}
 	}
-	return nil
+	return r.checkAge()
 }
 
 // needed is the number of signatures.

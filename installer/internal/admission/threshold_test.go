@@ -14,11 +14,11 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
 
-// twoRefs is the sample that two runs of one workflow signed, at the refs
-// v1.2.3 and v1.2.4: its chain, and what vouches for it.
-func twoRefs(tb testing.TB, lab *trusttest.LabSamples) (admission.Chain, admission.Evidence) {
+// twoRefs is a sample that two runs of one workflow signed, at the refs v1.2.3
+// and v1.2.4: its chain, and what vouches for it.
+func twoRefs(tb testing.TB, lab *trusttest.LabSamples, name string) (admission.Chain, admission.Evidence) {
 	tb.Helper()
-	s := lab.Sample(tb, "ours-keyless-two-refs")
+	s := lab.Sample(tb, name)
 	raw := lab.Content(tb, s.Index)
 	var index ocispec.Index
 	if err := json.Unmarshal(raw, &index); err != nil {
@@ -81,7 +81,7 @@ func TestThresholdCountsSigners(t *testing.T) {
 		"exact first, then the pattern":     {[]trust.Requirement{third, release}, 2, true},
 		"three wanted of two that there is": {[]trust.Requirement{release, third, fourth}, 3, false},
 	} {
-		chain, ev := twoRefs(t, lab)
+		chain, ev := twoRefs(t, lab, "ours-keyless-two-refs")
 		h, err := admission.Requirements{Signers: c.signers, Threshold: c.threshold}.Hear(version.Version{}, chain)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)

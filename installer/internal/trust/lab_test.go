@@ -96,7 +96,8 @@ var accepted = map[string][]string{
 	"other key":  {"neg-other-key-legacy", "neg-other-key-bundle"},
 	"id": {
 		"keyless-legacy-rekor1", "keyless-legacy-rekor1-tsa", "keyless-bundle-rekor1", "keyless-bundle-rekor1-tsa", "keyless-bundle-rekor2",
-		"keyless-bundle-referrers", "ours-keyless-rekor1", "ours-keyless-rekor1-tsa", "ours-keyless-rekor2-tsa", "ours-keyless-two-refs",
+		"keyless-bundle-referrers", "keyless-bundle-moments",
+		"ours-keyless-rekor1", "ours-keyless-rekor1-tsa", "ours-keyless-rekor2-tsa", "ours-keyless-two-refs",
 	},
 	"id, stamp": {"keyless-legacy-tsa", "keyless-bundle-tsa", "ours-keyless-tsa"}, // and all of "id"
 	"id, stamp, -": {
@@ -236,6 +237,8 @@ func TestLabAttestations(t *testing.T) {
 		{"keyless-att-bundle-rekor1-tsa", "id", three[:1]},
 		{"keyless-att-bundle-rekor2", "id", three[:1]},
 		{"keyless-att-bundle-tsa", "id, stamp", three[:1]},
+		{"keyless-att-bundle-github", "id", three[:1]},
+		{"keyless-att-bundle-github", "key", nil},
 		{"keyless-bundle-referrers", "id", three[:1]},
 		{"ours-key", "key", two},
 		{"ours-key-rekor1", "key, log", two},

@@ -123,6 +123,12 @@ func (r Requirement) String() string {
 	return "nothing chosen"
 }
 
+// ProvesTime says whether evidence can prove when it was made: a signature with
+// a bare key cannot, whatever it carries, for lack of a trusted root.
+func (r Requirement) ProvesTime() bool {
+	return r.identity != nil || r.key != nil && r.key.Roots != nil
+}
+
 // material is the trust material, never nil.
 func (r Requirement) material() root.TrustedMaterial {
 	switch {
