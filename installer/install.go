@@ -38,7 +38,9 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 	}
 	plugin, err := storePlugin(ref, opts.As)
 	if err != nil {
-		return Installed{}, failed("installing", ref.String(), err)
+		// Who mends the name should not only then hear of the policy.
+		_, ruleErr := i.policy.ruleFor(ref.Name())
+		return Installed{}, failed("installing", ref.String(), errors.Join(err, ruleErr))
 	}
 	verified, err := i.Verify(ctx, ref)
 	if err != nil {

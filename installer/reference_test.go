@@ -33,11 +33,12 @@ func constraints(tb testing.TB, texts ...string) []version.Constraint {
 func TestParseReference(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"aws":                                "registry.gitlab.com/gitlab-org/fleeting/plugins/aws:latest",
-		"aws:1.2":                            "registry.gitlab.com/gitlab-org/fleeting/plugins/aws:1.2",
-		"aws@" + someDigest:                  "registry.gitlab.com/gitlab-org/fleeting/plugins/aws@" + someDigest,
-		"group/aws:1":                        "registry.gitlab.com/group/aws:1",
-		"registry.example.com/a/b/c:1.2.3":   "registry.example.com/a/b/c:1.2.3",
+		"aws":                              "registry.gitlab.com/gitlab-org/fleeting/plugins/aws:latest",
+		"aws:1.2":                          "registry.gitlab.com/gitlab-org/fleeting/plugins/aws:1.2",
+		"aws@" + someDigest:                "registry.gitlab.com/gitlab-org/fleeting/plugins/aws@" + someDigest,
+		"group/aws:1":                      "registry.gitlab.com/group/aws:1",
+		"registry.example.com/a/b/c:1.2.3": "registry.example.com/a/b/c:1.2.3",
+		// INTEROP 3: any registry, with a port too. https://github.com/riemers/ansible-gitlab-runner/pull/409
 		"registry.example.com:5050/a:latest": "registry.example.com:5050/a:latest",
 		// INTEROP C4: the runner takes this for a path in registry.gitlab.com.
 		"localhost:5055/x:1.0.0":       "localhost:5055/x:1.0.0",

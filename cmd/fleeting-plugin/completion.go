@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -13,7 +16,12 @@ func newCompletionCmd(app *cli.App) *cobra.Command {
 		Short: "Write the completion script of a shell",
 		Example: `  # bash, for this session
   source <(fleeting-plugin completion bash)`,
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && slices.Contains(cmd.ValidArgs, args[0]) {
+				return nil
+			}
+			return cli.Hint(fmt.Errorf("want the name of a shell, got %q", args), "fleeting-plugin completion bash, or zsh, fish, powershell")
+		},
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()

@@ -71,9 +71,11 @@ stopped at once.`,
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, _ []string) error {
 		d := &doctor{app: app, flags: flags}
 		d.checkPolicy()
-		folder := d.checkFolder()
+		folder, there := d.checkFolder()
 		if folder != nil {
 			d.checkConfig(folder, config)
+		}
+		if there {
 			d.checkInstalled(cmd.Context(), folder, !noStart)
 		}
 		return d.report()
@@ -90,13 +92,16 @@ func (d *doctor) report() error {
 		}
 		rows = append(rows, []string{f.State, f.Check, f.Detail, f.Next})
 	}
-	if err := d.app.PrintTable(d.findings, []string{"state", "check", "detail", "next"}, rows); err != nil {
+	if err := d.app.PrintTable(d.findings, []string{"state", "check", "detail", "next"}, rows, ""); err != nil {
 		return err
 	}
-	if problems > 0 {
-		return fmt.Errorf("%d problems", problems)
+	switch problems {
+	case 0:
+		return nil
+	case 1:
+		return errors.New("1 problem")
 	}
-	return nil
+	return fmt.Errorf("%d problems", problems)
 }
 
 func (d *doctor) checkPolicy() {
@@ -117,24 +122,25 @@ func (d *doctor) checkPolicy() {
 	d.add("policy", "ok", count, "")
 }
 
-// checkFolder looks at the folder; nil if there is none to look into.
-func (d *doctor) checkFolder() *installer.Folder {
+// checkFolder looks at the folder: nil if there is no name for one, and whether
+// it is there to look into.
+func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
 	folder, err := d.flags.folder()
 	if err != nil {
 		d.add("folder", "problem", err.Error(), d.app.HintOf(err))
-		return nil
+		return nil, false
 	}
 	info, err := os.Stat(folder.Dir())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		d.add("folder", "warning", folder.Dir()+" is not there", "fleeting-plugin install REF makes it")
-		return nil
+		return folder, false
 	case err != nil:
 		d.add("folder", "problem", err.Error(), "")
-		return nil
+		return folder, false
 	case !info.IsDir():
 		d.add("folder", "problem", folder.Dir()+" is not a folder", "")
-		return nil
+		return folder, false
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
 		d.add("folder", "problem", fmt.Sprintf("others may write into %s (%s)", folder.Dir(), info.Mode().Perm()), "chmod go-w "+folder.Dir())
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o005 != 0o005:
@@ -142,7 +148,7 @@ func (d *doctor) checkFolder() *installer.Folder {
 	default:
 		d.add("folder", "ok", folder.Dir(), "")
 	}
-	return folder
+	return folder, true
 }
 
 // checkConfig holds what the runner's configuration names against what is there.
@@ -150,7 +156,7 @@ func (d *doctor) checkConfig(folder *installer.Folder, config string) {
 	if config == "" && d.app.Env("CONFIG_FILE") == "" {
 		return
 	}
-	plugins, err := readConfig(d.app, config)
+	plugins, err := readConfig(d.app, config, "name the runner's configuration: --config FILE")
 	if err != nil {
 		d.add("configuration", "problem", err.Error(), d.app.HintOf(err))
 		return
@@ -207,7 +213,11 @@ func runsHere(platform string) bool {
 func (d *doctor) checkStart(ctx context.Context, one installer.Installed, name string) {
 	protocol, err := startOnce(ctx, one.Path)
 	if err != nil {
-		d.add("start", "problem", fmt.Sprintf("%s: %v", name, err), "start it by hand: "+one.Path+" version")
+		why, next := whyNotStarted(one.Path)
+		if why == "" {
+			why, next = err.Error(), "start it by hand: "+one.Path+" version"
+		}
+		d.add("start", "problem", name+": "+why, next)
 		return
 	}
 	d.add("start", "ok", fmt.Sprintf("%s serves protocol %d", name, protocol), "")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -142,7 +141,7 @@ func wanted(app *cli.App, args []string, config string) ([]installer.Reference, 
 		}
 		return parseReferences(args)
 	}
-	plugins, err := readConfig(app, config)
+	plugins, err := readConfig(app, config, "name a REF, or the runner's configuration with --config")
 	if err != nil {
 		return nil, err
 	}
@@ -159,16 +158,17 @@ func wanted(app *cli.App, args []string, config string) ([]installer.Reference, 
 	return refs, nil
 }
 
-// readConfig reads the runner's configuration, from where the runner has it.
-func readConfig(app *cli.App, config string) ([]installer.ConfigPlugin, error) {
+// readConfig reads the runner's configuration, from where the runner has it;
+// next is what to try if it is not there.
+func readConfig(app *cli.App, config, next string) ([]installer.ConfigPlugin, error) {
 	for _, name := range []string{app.Env("CONFIG_FILE"), "/etc/gitlab-runner/config.toml"} {
 		if config == "" {
 			config = name
 		}
 	}
-	content, err := os.ReadFile(config)
+	content, err := readInput(config, next)
 	if err != nil {
-		return nil, cli.Hint(cli.WithCode(err, cli.Usage), "name a REF, or the runner's configuration with --config")
+		return nil, err
 	}
 	plugins, err := installer.ParseRunnerConfig(content)
 	if err != nil {

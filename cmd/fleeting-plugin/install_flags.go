@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,24 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// readInput reads a file that somebody named. One that cannot be read is a
+// mistake in how the command was called; next is what to do about it.
+func readInput(name, next string) ([]byte, error) {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, cli.Hint(cli.WithCode(err, cli.Usage), next)
+	}
+	return content, nil
+}
+
+// What to do about files that cannot be read.
+const (
+	nextKey    = "name the file with the publisher's public key, as cosign generate-key-pair writes cosign.pub"
+	nextRoot   = "name a trusted root, as cosign trusted-root create writes it; a mirror has one as trusted-root.json"
+	nextPolicy = "write one: fleeting-plugin policy init FILE"
+	nextMirror = "name a tar file or a folder that fleeting-plugin mirror wrote"
 )
 
 // folderFlags say where plugins are installed.
@@ -124,13 +143,13 @@ func (p *policyFlags) policy() (installer.Policy, error) {
 func (p *policyFlags) fromKeys() (installer.Policy, error) {
 	rule := installer.Rule{Scope: "**"}
 	for _, name := range p.keys {
-		pem, err := os.ReadFile(name)
+		pem, err := readInput(name, nextKey)
 		if err != nil {
-			return installer.Policy{}, cli.WithCode(err, cli.Usage)
+			return installer.Policy{}, err
 		}
 		signer, err := installer.RequireKey(pem, installer.KeyOptions{})
 		if err != nil {
-			return installer.Policy{}, cli.WithCode(fmt.Errorf("%s: %w", name, err), cli.Usage)
+			return installer.Policy{}, cli.Hint(cli.WithCode(fmt.Errorf("%s: %w", name, err), cli.Usage), nextKey)
 		}
 		rule.Signers = append(rule.Signers, signer)
 	}
@@ -144,12 +163,12 @@ func (p *policyFlags) fromIdentity() (installer.Policy, error) {
 	}
 	var opts installer.IdentityOptions
 	if p.trustedRoot != "" {
-		content, err := os.ReadFile(p.trustedRoot)
+		content, err := readInput(p.trustedRoot, nextRoot)
 		if err != nil {
-			return installer.Policy{}, cli.WithCode(err, cli.Usage)
+			return installer.Policy{}, err
 		}
 		if opts.Root, err = installer.LoadTrustedRoot(content); err != nil {
-			return installer.Policy{}, cli.WithCode(fmt.Errorf("%s: %w", p.trustedRoot, err), cli.Usage)
+			return installer.Policy{}, cli.Hint(cli.WithCode(fmt.Errorf("%s: %w", p.trustedRoot, err), cli.Usage), nextRoot)
 		}
 	}
 	signer, err := installer.RequireIdentity(identity, opts)
@@ -164,12 +183,12 @@ func (p *policyFlags) fromFile() (installer.Policy, error) {
 	if name == "" {
 		return installer.DefaultPolicy()
 	}
-	content, err := os.ReadFile(name)
+	content, err := readInput(name, nextPolicy)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
 		return installer.DefaultPolicy()
 	}
 	if err != nil {
-		return installer.Policy{}, cli.WithCode(err, cli.Usage)
+		return installer.Policy{}, err
 	}
 	policy, err := installer.ParsePolicy(content, readBeside(name))
 	if err != nil {
@@ -225,6 +244,7 @@ func newInstallFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this mirror: an OCI layout folder or a tar file")
 	cmd.Flags().StringToStringVar(&f.mirrors, "registry-mirror", nil,
 		"fetch names that begin with FROM from TO, as `FROM=TO`; policies go by the name before (repeatable)")
+	cmd.Flags().Lookup("registry-mirror").DefValue = "" // help would say (default [])
 	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this platform, such as linux/arm64 (default: this machine's)")
 	return f
 }
@@ -307,7 +327,7 @@ func each(ctx context.Context, refs []installer.Reference, do func(installer.Ref
 			break
 		}
 		if err := do(ref); err != nil {
-			problems = append(problems, explained(err))
+			problems = append(problems, explained(ref, err))
 		}
 	}
 	if len(problems) == 1 {
@@ -316,12 +336,30 @@ func each(ctx context.Context, refs []installer.Reference, do func(installer.Ref
 	return errors.Join(problems...)
 }
 
-// explained adds what to put into the policy to a refusal for lack of a rule.
-func explained(err error) error {
-	if missing, ok := errors.AsType[*installer.NoRuleError](err); ok {
-		return cli.Hintf(err, "if you trust its publisher, add to policy.toml:\n\n%s", missing.Suggestion())
+// explained adds what to do about a name that the runner cannot look up, and
+// what to put into the policy where no rule is about the plugin.
+func explained(ref installer.Reference, err error) error {
+	var next []string
+	if errors.Is(err, installer.ErrName) {
+		next = append(next, "install it under a name that the runner can look up: --as "+nameFor(ref))
 	}
-	return err
+	if missing, ok := errors.AsType[*installer.NoRuleError](err); ok {
+		next = append(next, "if you trust its publisher, add to policy.toml:\n\n"+missing.Suggestion())
+	}
+	if len(next) == 0 {
+		return err
+	}
+	return cli.Hint(err, strings.Join(next, "\nand: "))
+}
+
+// nameFor is a name to install a plugin under: its own, without the port.
+func nameFor(ref installer.Reference) string {
+	host, _, err := net.SplitHostPort(ref.Registry())
+	name := host + "/" + ref.Repository()
+	if again, invalid := installer.ParseReference(name); err != nil || invalid != nil || again.Name() != name || !strings.Contains(host, ".") {
+		return "registry.example.com/team/plugin"
+	}
+	return name
 }
 
 // mapInstallerErrors says which exit codes and hints go with the installer's

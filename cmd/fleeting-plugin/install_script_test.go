@@ -109,7 +109,8 @@ func siteOf(ts *testscript.TestScript) *site {
 // publish makes a plugin: publish NAME VERSION [KEY] [TAG...]. It is signed by
 // the key of that name, unless KEY is - or missing, and tagged with its version
 // and the tags. A NAME that ends in /script answers as a plugin does when it is
-// started; others cannot be started.
+// started, one in /foreign needs a program that is not there to be started;
+// others cannot be started.
 func publish(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: publish NAME VERSION [KEY] [TAG...]")
@@ -124,6 +125,9 @@ func publish(ts *testscript.TestScript, neg bool, args []string) {
 	body := "plugin " + args[0] + " " + args[1] + strings.Repeat(" x", 200)
 	if strings.HasSuffix(args[0], "/script") {
 		body = "#!/bin/sh\necho '1|0|unix|/nowhere|grpc'\nexec sleep 60 #"
+	}
+	if strings.HasSuffix(args[0], "/foreign") {
+		body = "#!/lib/ld-nowhere.so.1\n"
 	}
 	p := plugintest.Publish(tb, repo, plugintest.Plugin{Version: args[1], Body: body}, tags...)
 	s.published[args[0]+":"+args[1]] = p

@@ -42,10 +42,13 @@ else: the runner takes them, and nothing is known about them.`,
 			r := one.Receipt
 			rows = append(rows, []string{r.Name, r.Version.String(), latest, r.Platform, signerColumn(one.Installed), one.Dir})
 		}
-		return app.PrintTable(marked, []string{"plugin", "version", "runner", "platform", "signer", "folder"}, rows)
+		return app.PrintTable(marked, []string{"plugin", "version", "runner", "platform", "signer", "folder"}, rows, nothingIn(folder))
 	}
 	return cmd
 }
+
+// nothingIn says that nothing is installed, and where it was looked for.
+func nothingIn(folder *installer.Folder) string { return "nothing is installed in " + folder.Dir() }
 
 // markLatest marks the greatest release of each plugin; the list is sorted by
 // name and version.

@@ -35,12 +35,12 @@ func lockPath(app *cli.App, lock, config string) string {
 
 // readLock reads a lock; one that is not there is empty if that is allowed.
 func readLock(name string, mayMiss bool) (installer.Lock, error) {
-	content, err := os.ReadFile(name)
+	content, err := readInput(name, "write it first: fleeting-plugin lock")
 	if errors.Is(err, fs.ErrNotExist) && mayMiss {
 		return installer.Lock{}, nil
 	}
 	if err != nil {
-		return installer.Lock{}, cli.Hint(cli.WithCode(err, cli.Usage), "write it first: fleeting-plugin lock")
+		return installer.Lock{}, err
 	}
 	lock, err := installer.ParseLock(content)
 	if err != nil {
@@ -85,6 +85,9 @@ signer and an older version than locked are refused.`,
 			return err
 		}
 		name := lockPath(app, file, config)
+		if err := canHold(name); err != nil {
+			return err
+		}
 		lock, err := readLock(name, true)
 		if err != nil {
 			return err

@@ -129,6 +129,9 @@ func newLogoutCmd(app *cli.App) *cobra.Command {
 			return err
 		}
 		if err := store.Logout(cmd.Context(), args[0]); err != nil {
+			if errors.Is(err, ociregistry.ErrNotFound) {
+				return cli.Hint(err, "write the registry as in: fleeting-plugin login REGISTRY; credentials in the environment are not stored")
+			}
 			return err
 		}
 		return app.Print(map[string]string{"registry": args[0]}, func(w io.Writer) error {

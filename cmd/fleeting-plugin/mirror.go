@@ -58,6 +58,11 @@ func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
 	if len(c.platforms) > 0 && !isLocalMirror(to) {
 		return cli.Usagef("--only-platform is for tar files and layouts: registries insist on everything that an index names")
 	}
+	if strings.HasSuffix(to, ".tar") {
+		if err := canHold(to); err != nil {
+			return err
+		}
+	}
 	i, err := c.flags.mirrorInstaller(ctx)
 	if err != nil {
 		return err
@@ -69,6 +74,13 @@ func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
 		return c.toLayout(ctx, i, refs, strings.TrimPrefix(to, "oci:"))
 	}
 	return c.toRegistry(ctx, i, refs, to)
+}
+
+// canHold says, before anything is fetched for it, that a file cannot be written
+// for lack of its folder.
+func canHold(file string) error {
+	_, err := os.Stat(filepath.Dir(file))
+	return cli.Hint(cli.WithCode(err, cli.Usage), "make the folder first, or name another file")
 }
 
 func isLocalMirror(to string) bool {

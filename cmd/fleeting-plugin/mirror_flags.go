@@ -19,14 +19,14 @@ func (f *installFlags) client() (*ociregistry.Client, error) { return f.registry
 func (f *installFlags) layout(ctx context.Context) (*installer.Layout, error) {
 	info, err := os.Stat(f.from)
 	if err != nil {
-		return nil, cli.WithCode(err, cli.Usage)
+		return nil, cli.Hint(cli.WithCode(err, cli.Usage), nextMirror)
 	}
 	if info.IsDir() {
 		return installer.OpenLayout(ctx, f.from)
 	}
 	archive, err := os.Open(f.from)
 	if err != nil {
-		return nil, err
+		return nil, cli.Hint(cli.WithCode(err, cli.Usage), nextMirror)
 	}
 	defer func() { _ = archive.Close() }()
 	dir, err := f.temporary()

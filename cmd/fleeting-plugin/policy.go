@@ -105,9 +105,9 @@ version = 1
 	}
 	fmt.Fprintf(&b, "\n[[rule]]\nscope = %s\n", strconv.Quote(scope))
 	if key != "" {
-		pem, err := os.ReadFile(key)
+		pem, err := readInput(key, nextKey)
 		if err != nil {
-			return "", cli.WithCode(err, cli.Usage)
+			return "", err
 		}
 		fmt.Fprintf(&b, "\n[[rule.key]]\npem = '''\n%s'''\n", pem)
 		return b.String(), nil
@@ -166,13 +166,31 @@ func newPolicyCheckCmd(app *cli.App) *cobra.Command {
 				return err
 			}
 		}
-		var rows [][]string
-		for _, r := range rules {
-			rows = append(rows, []string{r.Scope, needs(r), strings.Join(r.Signers, "; "), strings.Join(r.Attestations, ", "), r.MinimumAge})
-		}
-		return app.PrintTable(rules, []string{"scope", "needs", "signers", "attestations", "age"}, rows)
+		return app.Print(rules, func(w io.Writer) error { return writeRules(w, rules) })
 	}
 	return cmd
+}
+
+// writeRules writes one rule beneath the other: a table of identities would be
+// wider than any screen.
+func writeRules(w io.Writer, rules []installer.RuleSummary) error {
+	for n, r := range rules {
+		if n > 0 {
+			fmt.Fprintln(w)
+		}
+		fmt.Fprintf(w, "%s\n  %-12s %s\n", r.Scope, "needs", needs(r))
+		for _, signer := range r.Signers {
+			// An identity is long, and ends in "from ISSUER".
+			fmt.Fprintf(w, "  %-12s %s\n", "signer", strings.Replace(signer, " from ", "\n               from ", 1))
+		}
+		for _, attestation := range r.Attestations {
+			fmt.Fprintf(w, "  %-12s %s\n", "attestation", attestation)
+		}
+		if r.MinimumAge != "" {
+			fmt.Fprintf(w, "  %-12s %s\n", "minimum age", r.MinimumAge)
+		}
+	}
+	return nil
 }
 
 func rulesFor(cmd *cobra.Command, policy installer.Policy, texts []string) ([]installer.RuleSummary, error) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -49,6 +50,9 @@ pruned. A running runner goes on with what it has started.`,
 		if err != nil && len(upgraded) == 0 {
 			return err
 		}
+		if len(upgraded) == 0 {
+			app.Statusf("%s", nothingIn(i.Folder()))
+		}
 		return errors.Join(app.Print(upgraded, func(w io.Writer) error { return writeInstalled(w, upgraded) }), err)
 	})
 	return cmd
@@ -82,7 +86,7 @@ func eachInstalled(ctx context.Context, list []installer.Installed, do func(inst
 			return errors.Join(append(problems, ctx.Err())...)
 		}
 		if err := do(one); err != nil {
-			problems = append(problems, explained(err))
+			problems = append(problems, explained(one.Receipt.Reference, err))
 		}
 	}
 	return errors.Join(problems...)
@@ -121,9 +125,24 @@ for now, and the latest release. Nothing is verified or changed.`,
 			}
 			return err
 		})
-		return errors.Join(app.PrintTable(found, []string{"plugin", "installed", "wanted", "latest", "reference"}, rows), err)
+		none := ""
+		if err == nil {
+			none = upToDate(i.Folder(), newest)
+		}
+		return errors.Join(app.PrintTable(found, []string{"plugin", "installed", "wanted", "latest", "reference"}, rows, none), err)
 	})
 	return cmd
+}
+
+// upToDate says why nothing is outdated.
+func upToDate(folder *installer.Folder, looked []installer.Installed) string {
+	switch len(looked) {
+	case 0:
+		return nothingIn(folder)
+	case 1:
+		return looked[0].Receipt.Name + " is up to date"
+	}
+	return fmt.Sprintf("%d plugins are up to date", len(looked))
 }
 
 // newRollbackCmd goes back to the version before.
@@ -176,7 +195,7 @@ configuration names, what the lock has, and what something else installed.`,
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration that names what must stay (required)")
 	cmd.Flags().StringVar(&lock, "lock", "", "lock that names what must stay (default "+lockName+" beside the configuration)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		plugins, err := readConfig(app, config)
+		plugins, err := readConfig(app, config, "name the runner's configuration, so that nothing it needs is removed: --config FILE")
 		if err != nil {
 			return err
 		}
@@ -192,11 +211,14 @@ configuration names, what the lock has, and what something else installed.`,
 		if err != nil {
 			return err
 		}
+		if len(removed) == 0 {
+			app.Statusf("nothing to remove in %s", folder.Dir())
+		}
 		verb := "removed"
 		if opts.DryRun {
 			verb = "would remove"
 		}
-		return app.Print(removed, func(w io.Writer) error {
+		return app.Print(slices.Concat([]installer.Installed{}, removed), func(w io.Writer) error {
 			for _, one := range removed {
 				fmt.Fprintf(w, "%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
 			}

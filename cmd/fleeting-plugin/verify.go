@@ -42,7 +42,7 @@ lock as well, and must be installed.`,
 		case all == (len(args) == 1):
 			return cli.Usagef("want either REF, or PATH, or --installed")
 		case all || isPath(args[0]):
-			v := installedCheck{app: app}
+			v := installedCheck{app: app, checks: []check{}}
 			if lockFile != "" {
 				lock, err := readLock(lockFile, false)
 				if err != nil {
@@ -75,7 +75,7 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 	}
 	verified, err := i.Verify(ctx, ref)
 	if err != nil {
-		return explained(err)
+		return explained(ref, err)
 	}
 	return app.Print(verified, func(w io.Writer) error { return writeVerified(w, verified) })
 }
@@ -134,12 +134,16 @@ func (v *installedCheck) run(ctx context.Context, flags *installFlags, args []st
 	for _, installed := range list {
 		v.one(ctx, installed)
 	}
+	none := ""
 	if len(args) == 0 {
-		if err := v.missing(flags); err != nil {
+		folder, err := flags.folder()
+		if err != nil {
 			return err
 		}
+		v.missing(folder)
+		none = nothingIn(folder)
 	}
-	if err := v.app.PrintTable(v.checks, []string{"plugin", "version", "files", "signer"}, v.rows); err != nil {
+	if err := v.app.PrintTable(v.checks, []string{"plugin", "version", "files", "signer"}, v.rows, none); err != nil {
 		return err
 	}
 	return errors.Join(v.problems...)
@@ -166,18 +170,13 @@ func (v *installedCheck) one(ctx context.Context, installed installer.Installed)
 }
 
 // missing reports what the lock names and the folder does not have.
-func (v *installedCheck) missing(flags *installFlags) error {
-	folder, err := flags.folder()
-	if err != nil {
-		return err
-	}
+func (v *installedCheck) missing(folder *installer.Folder) {
 	for _, locked := range v.lock.Plugins() {
 		if _, err := folder.Locked(locked); err != nil {
 			v.problems = append(v.problems, err)
 			v.rows = append(v.rows, []string{locked.Name(), locked.Version.String(), "MISSING", strings.Join(locked.Signers, ", ")})
 		}
 	}
-	return nil
 }
 
 func installedAt(flags *installFlags, args []string) ([]installer.Installed, error) {

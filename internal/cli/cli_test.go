@@ -36,7 +36,7 @@ func run(t *testing.T, ctx context.Context, err error, args ...string) (code cli
 		if err != nil {
 			return err
 		}
-		return app.PrintTable([]string{"a"}, []string{"name"}, [][]string{{"a"}})
+		return app.PrintTable([]string{"a"}, []string{"name"}, [][]string{{"a"}}, "")
 	}})
 	group := &cobra.Command{Use: "group"}
 	group.AddCommand(&cobra.Command{Use: "one", Run: func(*cobra.Command, []string) {}})

@@ -48,13 +48,17 @@ func (a *App) Print(value any, text func(w io.Writer) error) error {
 
 // PrintTable writes the result of a command to Out: value in JSON, or a table
 // of rows below header. A text result without rows is empty, so that scripts
-// can count lines.
-func (a *App) PrintTable(value any, header []string, rows [][]string) error {
+// can count lines; people read on Err that it is, as none says, if that is not
+// empty.
+func (a *App) PrintTable(value any, header []string, rows [][]string, none string) error {
 	return a.Print(value, func(w io.Writer) error {
-		if len(rows) == 0 {
-			return nil
+		if len(rows) > 0 {
+			return Table(w, header, rows)
 		}
-		return Table(w, header, rows)
+		if none != "" {
+			a.Statusf("%s", none)
+		}
+		return nil
 	})
 }
 

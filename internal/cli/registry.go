@@ -68,7 +68,11 @@ func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client
 			CAFile: r.caFile, CertFile: r.clientCert, KeyFile: r.clientKey,
 		}))
 	}
-	return ociregistry.NewClient(append(opts, extra...)...)
+	client, err := ociregistry.NewClient(append(opts, extra...)...)
+	if err != nil {
+		return nil, Hint(WithCode(err, Usage), "name files in PEM form with --ca-file, --client-cert and --client-key")
+	}
+	return client, nil
 }
 
 // certificateFolders are those of --certs-dir, else those of podman and docker:
@@ -134,6 +138,8 @@ func (a *App) mapRegistryErrors() {
 		{ociregistry.ErrUnauthorized, Network, "fleeting-plugin login REGISTRY"},
 		{ociregistry.ErrForbidden, Network, "log in as somebody who may do this: fleeting-plugin login REGISTRY"},
 		{ociregistry.ErrRateLimited, Network, "wait, or log in: most registries allow more to known users"},
+		{ociregistry.ErrCertificate, Network, "if the registry has an authority of its own, name its certificate: --ca-file authority.pem"},
+		{ociregistry.ErrPlainHTTP, Network, "if that is right, and the network between is trusted: --insecure-plain-http HOST[:PORT]"},
 		{ociregistry.ErrUnavailable, Network, "check the registry's address, the network and the proxy settings, and try again"},
 		{ociregistry.ErrNotFound, NotFound, "check the name and the version: fleeting-plugin resolve REPOSITORY"},
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
@@ -137,9 +138,9 @@ func TestRegistryClientRefuses(t *testing.T) {
 		{"--client-key", "k.pem"},
 		{"--ca-file", filepath.Join(t.TempDir(), "missing.pem")},
 	} {
-		_, flags := registry(t, home, args...)
-		if _, err := flags.Client(); err == nil {
-			t.Errorf("%v: no error", args)
+		app, flags := registry(t, home, args...)
+		if _, err := flags.Client(); app.CodeOf(err) != cli.Usage {
+			t.Errorf("%v: %v; want a mistake in usage", args, err)
 		}
 	}
 	app, flags := registry(t, nil)
@@ -165,6 +166,11 @@ func TestRegistryErrors(t *testing.T) {
 		wrapped := &ociregistry.Error{Op: "fetch", Ref: "registry.test/x", Kind: err}
 		if got := app.CodeOf(wrapped); got != want || app.HintOf(wrapped) == "" {
 			t.Errorf("%v: code %d, want %d; hint %q", err, got, want, app.HintOf(wrapped))
+		}
+	}
+	for err, flag := range map[error]string{ociregistry.ErrCertificate: "--ca-file", ociregistry.ErrPlainHTTP: "--insecure-plain-http"} {
+		if hint := app.HintOf(fmt.Errorf("resolving: %w", err)); app.CodeOf(err) != cli.Network || !strings.Contains(hint, flag) {
+			t.Errorf("%v: hint %q; want %s in it", err, hint, flag)
 		}
 	}
 	app.MapError(ociregistry.ErrNotFound, cli.Refused, "")

@@ -49,6 +49,7 @@ func (a *App) prepare(root *cobra.Command) {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.CompletionOptions.DisableDefaultCmd = true
+	prepareHelp(root)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return WithCode(err, Usage) })
 	before := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
@@ -59,6 +60,31 @@ func (a *App) prepare(root *cobra.Command) {
 		return nil
 	}
 	walk(root, prepareArgs)
+}
+
+// prepareHelp makes cobra's help command say which command may be meant where
+// there is none of that name; it would show everything.
+func prepareHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	for _, help := range root.Commands() {
+		if help.Name() != "help" {
+			continue
+		}
+		help.Args = cobra.ArbitraryArgs
+		help.RunE = func(_ *cobra.Command, args []string) error {
+			cmd, rest, err := root.Find(args)
+			if err != nil {
+				cmd, rest = root, args
+			}
+			if cmd.HasSubCommands() {
+				if err := unknownCommand(cmd, rest); err != nil {
+					return err
+				}
+			}
+			cmd.InitDefaultHelpFlag()
+			return cmd.Help()
+		}
+	}
 }
 
 func walk(cmd *cobra.Command, visit func(*cobra.Command)) {

@@ -98,10 +98,8 @@ func hostFiles(dir string) (HostTLS, error) {
 
 // readAuthorities reads a file with certificates, or all *.crt of a folder.
 func readAuthorities(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.IsDir() {
-		content, readErr := os.ReadFile(path)
-		return content, errors.Join(err, readErr)
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return os.ReadFile(path)
 	}
 	names, err := filepath.Glob(filepath.Join(globEscape(path), "*.crt"))
 	if err != nil {

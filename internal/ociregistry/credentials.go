@@ -131,7 +131,15 @@ func (s *CredentialStore) Login(ctx context.Context, c *Client, host string, cre
 	return wrap("log in to", host, credentials.Login(ctx, s.store, reg, toORAS(cred)))
 }
 
-// Logout forgets the credential of a host. There being none is no error.
+// Logout forgets the credential of a host. Where none is kept, it is
+// [ErrNotFound].
 func (s *CredentialStore) Logout(ctx context.Context, host string) error {
+	kept, err := s.Get(ctx, host)
+	if err == nil && kept.IsZero() {
+		err = fmt.Errorf("%w: no credentials are stored for it", ErrNotFound)
+	}
+	if err != nil {
+		return wrap("log out of", host, err)
+	}
 	return wrap("log out of", host, credentials.Logout(ctx, s.store, host))
 }

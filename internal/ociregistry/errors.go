@@ -2,6 +2,7 @@ package ociregistry
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,6 +31,11 @@ var (
 	// ErrUnavailable: the registry could not be reached, broke off or answered
 	// 5xx, after the retries.
 	ErrUnavailable = errors.New("registry unavailable")
+	// ErrCertificate: the registry's certificate is not trusted. It also matches
+	// ErrUnavailable.
+	ErrCertificate = fmt.Errorf("%w: its certificate is not trusted", ErrUnavailable)
+	// ErrPlainHTTP: the registry speaks no TLS. It also matches ErrUnavailable.
+	ErrPlainHTTP = fmt.Errorf("%w: it speaks no TLS", ErrUnavailable)
 	// ErrUnsupported: the registry does not offer the call.
 	ErrUnsupported = errors.New("unsupported by the registry")
 	// ErrDigestMismatch: bytes differ from their descriptor.
@@ -85,7 +91,7 @@ func wrap(op, ref string, err error) error {
 
 func kindOf(err error) error {
 	for _, kind := range []error{
-		ErrNotFound, ErrUnauthorized, ErrForbidden, ErrRateLimited, ErrUnavailable,
+		ErrNotFound, ErrUnauthorized, ErrForbidden, ErrRateLimited, ErrCertificate, ErrPlainHTTP, ErrUnavailable,
 		ErrUnsupported, ErrDigestMismatch, ErrTooLarge, ErrInvalid,
 	} {
 		if errors.Is(err, kind) {
@@ -95,6 +101,7 @@ func kindOf(err error) error {
 	var resp *errcode.ErrorResponse
 	var netErr net.Error
 	var urlErr *url.Error
+	var certErr *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &resp):
 		return kindOfStatus(resp.StatusCode)
@@ -111,6 +118,10 @@ func kindOf(err error) error {
 		return ErrInvalid
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return nil
+	case errors.As(err, &certErr):
+		return ErrCertificate
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return ErrPlainHTTP
 	case errors.As(err, &netErr), errors.As(err, &urlErr), brokeOff(err):
 		return ErrUnavailable
 	case isLocal(err):

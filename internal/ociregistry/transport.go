@@ -58,7 +58,10 @@ func newTransport(hosts map[string]HostTLS, folders []string) (http.RoundTripper
 	for host, h := range hosts {
 		cfg, err := h.config()
 		if err != nil {
-			return nil, fmt.Errorf("TLS for %q: %w", host, err)
+			if host != "" {
+				err = fmt.Errorf("for %s: %w", host, err)
+			}
+			return nil, err
 		}
 		t.byHost[host] = baseTransport(cfg)
 	}

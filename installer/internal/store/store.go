@@ -85,7 +85,7 @@ type Plugin struct{ name, escaped string }
 func NewPlugin(name string) (Plugin, error) {
 	escaped, err := module.EscapePath(name)
 	if err != nil {
-		return Plugin{}, fmt.Errorf("%s: %w: %w", name, ErrName, err)
+		return Plugin{}, fmt.Errorf("%s: %w: %s", name, ErrName, whyUnnamable(name, err))
 	}
 	for element := range strings.SplitSeq(name, "/") {
 		if runnerSeesVersion(element) {
@@ -93,6 +93,19 @@ func NewPlugin(name string) (Plugin, error) {
 		}
 	}
 	return Plugin{name: name, escaped: escaped}, nil
+}
+
+// whyUnnamable says in the words of registries what the rules for module paths
+// forbid.
+func whyUnnamable(name string, err error) string {
+	registry, _, _ := strings.Cut(name, "/")
+	if strings.Contains(registry, ":") {
+		return "the runner cannot look up a registry with a port"
+	}
+	if invalid, ok := errors.AsType[*module.InvalidPathError](err); ok {
+		err = invalid.Err
+	}
+	return "the runner cannot look it up: " + err.Error()
 }
 
 // runnerSeesVersion says whether the runner may parse the name of a folder as a
