@@ -125,7 +125,7 @@ fixtures: ## write the recorded signatures used by tests anew
 	$(GO) generate ./internal/trusttest/...
 
 docs: ## write the generated reference pages
-	$(GO) test -count=1 -run 'TestReferenceIsFresh' ./cmd/... -update
+	$(GO) test -count=1 -run 'TestReferenceIsFresh' ./cmd/fleeting-plugin -update
 
 pictures: ## draw the pictures of the docs that have a .dot source (graphviz)
 	@for source in docs/pictures/*.dot; do \

@@ -20,6 +20,7 @@ type throttled struct {
 	response errcode.ErrorResponse
 	after    time.Duration
 	account  string
+	allows   string
 }
 
 func (e *throttled) Error() string {
@@ -27,14 +28,17 @@ func (e *throttled) Error() string {
 	if e.after > 0 {
 		text += fmt.Sprintf("; the registry asks to wait %s", e.after)
 	}
+	if e.allows != "" {
+		text += "; " + e.allows
+	}
 	return text + ")"
 }
 
 // Unwrap gives the answer.
 func (e *throttled) Unwrap() error { return &e.response }
 
-// RetryAfter is how long the registry behind err asked to wait, RFC 9110 section
-// 10.2.3; zero if it did not say.
+// RetryAfter is how long the registry behind err asked to wait: by Retry-After,
+// RFC 9110 section 10.2.3, else until its limit is reset; zero if it did not say.
 func RetryAfter(err error) time.Duration {
 	if t, ok := errors.AsType[*throttled](err); ok {
 		return t.after
@@ -54,13 +58,13 @@ func (t *throttleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, asked := retryAfter(resp.Header, time.Now())
+	after, asked := askedToWait(resp, time.Now())
 	limited := resp.StatusCode == http.StatusTooManyRequests || resp.StatusCode == http.StatusServiceUnavailable && asked
 	if !limited {
 		return resp, nil
 	}
 	defer func() { _ = resp.Body.Close() }()
-	refusal := &throttled{after: after, account: t.account(r), response: errcode.ErrorResponse{
+	refusal := &throttled{after: after, account: t.account(r), allows: allowance(resp.Header), response: errcode.ErrorResponse{
 		Method: r.Method, URL: r.URL, StatusCode: resp.StatusCode,
 	}}
 	var body struct {

@@ -18,13 +18,16 @@ import (
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		opts []ociregistry.Option
-		want string
+		opts   []ociregistry.Option
+		header map[string]string
+		want   string
 	}{
-		"anonymous": {nil, "without credentials"},
+		"anonymous": {nil, map[string]string{"Retry-After": "90"}, "without credentials"},
+		// Docker Hub: https://docs.docker.com/docker-hub/usage/pulls/
+		"by its reset": {nil, map[string]string{"RateLimit-Reset": "90", "RateLimit-Limit": "100;w=21600", "RateLimit-Remaining": "0;w=21600"}, "it allows 100 in 6h0m0s"},
 		"somebody": {[]ociregistry.Option{ociregistry.WithCredentials(func(context.Context, string) (ociregistry.Credential, error) {
 			return ociregistry.Credential{Username: "me", Password: "secret"}, nil
-		})}, "as me"},
+		})}, map[string]string{"Retry-After": "90"}, "as me"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -33,7 +36,7 @@ func TestRetryAfter(t *testing.T) {
 				reg = registrytest.New(t)
 			}
 			repo := openRepository(t, reg, test.opts...)
-			reg.Gate.Break(t, registrytest.Fault{Path: "/manifests/", Skip: len(test.opts), Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "90"}})
+			reg.Gate.Break(t, registrytest.Fault{Path: "/manifests/", Skip: len(test.opts), Status: http.StatusTooManyRequests, Header: test.header})
 			_, err := repo.Resolve(t.Context(), "1.0.0")
 			if !errors.Is(err, ociregistry.ErrRateLimited) || ociregistry.RetryAfter(err) != 90*time.Second {
 				t.Errorf("%v, to wait %v; want ErrRateLimited, 90 s", err, ociregistry.RetryAfter(err))

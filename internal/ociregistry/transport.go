@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -195,7 +194,7 @@ func (p retries) Retry(attempt int, resp *http.Response, err error) (time.Durati
 	}
 	wait := p.wait(attempt)
 	if resp != nil {
-		if after, ok := retryAfter(resp.Header, time.Now()); ok {
+		if after, ok := askedToWait(resp, time.Now()); ok {
 			if after > maxRetryAfter {
 				return -1, nil
 			}
@@ -228,16 +227,4 @@ func transient(resp *http.Response, err error) bool {
 	default:
 		return false
 	}
-}
-
-// retryAfter reads the header in seconds or as a date, RFC 9110 section 10.2.3.
-func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
-	v := h.Get("Retry-After")
-	if s, err := strconv.Atoi(v); err == nil && s >= 0 {
-		return time.Duration(s) * time.Second, true
-	}
-	if t, err := http.ParseTime(v); err == nil {
-		return max(t.Sub(now), 0), true
-	}
-	return 0, false
 }
