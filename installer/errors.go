@@ -45,6 +45,8 @@ var (
 
 	// ErrMismatch: the bytes that came are not those that were asked for.
 	ErrMismatch = ociregistry.ErrDigestMismatch
+	// ErrTooLarge: an index, a manifest or a listing exceeds the limit on such.
+	ErrTooLarge = ociregistry.ErrTooLarge
 	// ErrHostile: the archive has something in it that a plugin has no reason to
 	// have, such as a link or a name that leaves its folder.
 	ErrHostile = untar.ErrUnsafe

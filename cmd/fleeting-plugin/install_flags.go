@@ -379,6 +379,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
 		{installer.ErrSymlink, cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
 		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrTooLarge, cli.Refused, "tell the publisher, and whoever may push there; nothing was installed"},
 		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrRefused, cli.Refused, "fleeting-plugin verify REF says what is there; the policy says what is wanted"},

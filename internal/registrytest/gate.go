@@ -36,7 +36,7 @@ type Fault struct {
 	// Times is how often the fault strikes; 0 means always.
 	Times int
 
-	// Status answers with an error status and, if set, Header.
+	// Status answers with that status, as JSON unless Header says otherwise.
 	Status int
 	Header map[string]string
 	// Body replaces the error that is answered with Status.
@@ -120,10 +120,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	switch {
 	case f.Status != 0:
+		w.Header().Set("Content-Type", "application/json")
 		for k, v := range f.Header {
 			w.Header().Set(k, v)
 		}
-		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(f.Status)
 		_, _ = io.WriteString(w, cmp.Or(f.Body, `{"errors":[{"code":"TEST_FAULT","message":"broken on purpose"}]}`))
 	case f.Reset:
