@@ -39,6 +39,9 @@ var (
 	// under another, see [InstallOptions].
 	ErrName = store.ErrName
 
+	// ErrNoSpace: the folder of plugins, or its quota, has no space for it. What
+	// was there before is there still.
+	ErrNoSpace = errors.New("no space left")
 	// ErrSymlink: a symbolic link in the folder of plugins, where something would
 	// be written or removed through it.
 	ErrSymlink = store.ErrSymlink

@@ -12,6 +12,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/diskfull"
 )
 
 // InstallOptions are the choices for one installation. The zero value is right
@@ -31,7 +32,7 @@ type InstallOptions struct {
 //
 // The version appears in the folder complete or not at all, and replaces one of
 // the same number. Errors are those of [Installer.Verify], and [ErrName],
-// [ErrMismatch], [ErrNotPlugin].
+// [ErrMismatch], [ErrNotPlugin], [ErrNoSpace].
 func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
 	if i.folder == nil {
 		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
@@ -47,6 +48,10 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 		return Installed{}, err
 	}
 	installed, err := i.install(ctx, plugin, verified, opts)
+	if diskfull.Is(err) {
+		err = fmt.Errorf("%w in %s: %s %s takes more than the %d bytes of its layer: %w",
+			ErrNoSpace, i.folder.Dir(), plugin.Name(), verified.Version, verified.Size, err)
+	}
 	return installed, failed("installing", fmt.Sprintf("%s:%s", ref.Name(), verified.Version), err)
 }
 

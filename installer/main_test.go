@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 	if from, to, ok := strings.Cut(os.Getenv("INSTALLER_TEST_DIAL"), "="); ok {
 		dialed.Store(from, to)
 	}
+	if err := confine(os.Getenv); err != nil {
+		os.Exit(fail(err))
+	}
 	code := -1
 	switch {
 	case os.Getenv("INSTALLER_TEST_RUNNER") != "":

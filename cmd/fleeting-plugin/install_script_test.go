@@ -53,7 +53,9 @@ func TestInstallScripts(t *testing.T) {
 			}
 			env.Values[siteKey{}] = s
 			env.Setenv("REGISTRY", s.registry.Host)
-			env.Setenv("PRIVATE", registrytest.New(tb, registrytest.WithPassword("user", "secret")).Host)
+			private := registrytest.New(tb, registrytest.WithPassword("user", "secret")).Host
+			env.Setenv("PRIVATE", private)
+			env.Setenv("PORT", private[strings.LastIndex(private, ":")+1:])
 			env.Setenv("PROXY", newProxy(tb, s.registry.Host))
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("FLEETING_PLUGIN_PATH", filepath.Join(env.WorkDir, "plugins"))

@@ -15,7 +15,12 @@ import (
 
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"fleeting-plugin": func() { os.Exit(cli.Main(NewRootCmd)) },
+		"fleeting-plugin": func() {
+			if err := confine(os.Getenv("TEST_FILE_SIZE")); err != nil {
+				panic(err)
+			}
+			os.Exit(cli.Main(NewRootCmd))
+		},
 	})
 }
 

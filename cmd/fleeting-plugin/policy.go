@@ -121,7 +121,7 @@ version = 1
 }
 
 // writeNew writes a file that must not exist yet.
-func writeNew(name, content string) (err error) {
+func writeNew(name, content string) error {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // the runner, another user, reads it
 		return err
 	}
@@ -132,9 +132,11 @@ func writeNew(name, content string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	_, err = io.WriteString(f, content)
-	return err
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, os.Remove(name))
+	}
+	return nil
 }
 
 // newPolicyCheckCmd reads a policy and says what it means.

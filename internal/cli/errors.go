@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/diskfull"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
@@ -123,6 +124,8 @@ func (a *App) HintOf(err error) string {
 		hint = h.hint
 	} else if m, ok := a.mapped(err); ok {
 		hint = m.hint
+	} else if diskfull.Is(err) {
+		hint = "make room there; nothing was changed"
 	}
 	if after := ociregistry.RetryAfter(err); after > 0 {
 		hint = fmt.Sprintf("wait %s, until %s; then: %s", after, a.Now().Add(after).UTC().Format("15:04:05 UTC"), hint)

@@ -2,7 +2,11 @@ package ociregistry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"oras.land/oras-go/v2/registry/remote"
@@ -128,7 +132,7 @@ func (s *CredentialStore) Login(ctx context.Context, c *Client, host string, cre
 	a := &auth.Client{Client: c.http}
 	a.SetUserAgent(c.userAgent)
 	reg.Client = a
-	return wrap("log in to", host, credentials.Login(ctx, s.store, reg, toORAS(cred)))
+	return wrap("log in to", host, withoutPartial(credentials.Login(ctx, s.store, reg, toORAS(cred))))
 }
 
 // Logout forgets the credential of a host. Where none is kept, it is
@@ -141,5 +145,21 @@ func (s *CredentialStore) Logout(ctx context.Context, host string) error {
 	if err != nil {
 		return wrap("log out of", host, err)
 	}
-	return wrap("log out of", host, credentials.Logout(ctx, s.store, host))
+	return wrap("log out of", host, withoutPartial(credentials.Logout(ctx, s.store, host)))
+}
+
+// partialFile is how the names of the files begin that oras-go writes
+// credentials to before it puts them into place; it leaves one whose writing
+// failed, with some of the credentials in it.
+const partialFile = "oras_credstore_temp_"
+
+func withoutPartial(err error) error {
+	failed, ok := errors.AsType[*fs.PathError](err)
+	if !ok || !strings.HasPrefix(filepath.Base(failed.Path), partialFile) {
+		return err
+	}
+	if removal := os.Remove(failed.Path); removal != nil && !errors.Is(removal, fs.ErrNotExist) {
+		return errors.Join(err, removal)
+	}
+	return err
 }

@@ -118,14 +118,16 @@ func kindOf(err error) error {
 		return ErrInvalid
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return nil
+	case isLocal(err):
+		// Before the network's: what the system says about a file can also be
+		// asked for a timeout.
+		return nil
 	case errors.As(err, &certErr):
 		return ErrCertificate
 	case errors.Is(err, http.ErrSchemeMismatch):
 		return ErrPlainHTTP
 	case errors.As(err, &netErr), errors.As(err, &urlErr), brokeOff(err):
 		return ErrUnavailable
-	case isLocal(err):
-		return nil
 	default:
 		// What is left are answers that contradict the specification or the
 		// descriptor, such as a Content-Length that is not the size.

@@ -73,5 +73,5 @@ func allowance(h http.Header) string {
 	if err != nil || windowErr != nil || !ok {
 		return ""
 	}
-	return fmt.Sprintf("it allows %d in %s", count, time.Duration(span)*time.Second) //nolint:gosec // 31 bits
+	return fmt.Sprintf("it allows %d in %s", count, time.Duration(span)*time.Second)
 }

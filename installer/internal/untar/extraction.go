@@ -176,9 +176,13 @@ func (x *extraction) write(name string, mode fs.FileMode, content io.Reader) (_ 
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	hash := sha256.New()
-	size, err := io.CopyBuffer(io.MultiWriter(f, hash), struct{ io.Reader }{content}, x.buffer)
+	to := &localWriter{w: f}
+	size, err := io.CopyBuffer(io.MultiWriter(to, hash), struct{ io.Reader }{content}, x.buffer)
+	if to.err != nil {
+		return File{}, fmt.Errorf("writing %s: %w", name, to.err)
+	}
 	if err != nil {
-		return File{}, corrupt(fmt.Errorf("writing %s: %w", name, err))
+		return File{}, corrupt(fmt.Errorf("reading %s: %w", name, err))
 	}
 	// The umask may have taken bits away.
 	if err := f.Chmod(mode); err != nil {
@@ -188,6 +192,18 @@ func (x *extraction) write(name string, mode fs.FileMode, content io.Reader) (_ 
 		return File{}, fmt.Errorf("syncing %s: %w", name, err)
 	}
 	return File{Name: name, Size: size, Digest: digest.NewDigest(digest.SHA256, hash), Mode: mode}, nil
+}
+
+// localWriter keeps the error of a write: a disk that is full is no fault of the
+// archive.
+type localWriter struct {
+	w   io.Writer
+	err error
+}
+
+func (l *localWriter) Write(b []byte) (n int, err error) {
+	n, l.err = l.w.Write(b)
+	return n, l.err
 }
 
 // claim takes a name, and its folders, once. Names are compared without case:

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+)
+
+// explained adds what to do about a name that the runner cannot look up, and
+// what to put into the policy where no rule is about the plugin.
+func explained(ref installer.Reference, err error) error {
+	var next []string
+	if errors.Is(err, installer.ErrName) {
+		next = append(next, "install it under a name that the runner can look up: --as "+nameFor(ref))
+	}
+	if missing, ok := errors.AsType[*installer.NoRuleError](err); ok {
+		next = append(next, "if you trust its publisher, add to policy.toml:\n\n"+missing.Suggestion())
+	}
+	if len(next) == 0 {
+		return err
+	}
+	return cli.Hint(err, strings.Join(next, "\nand: "))
+}
+
+// nameFor is a name to install a plugin under: its own, without the port.
+func nameFor(ref installer.Reference) string {
+	host, _, err := net.SplitHostPort(ref.Registry())
+	name := host + "/" + ref.Repository()
+	if again, invalid := installer.ParseReference(name); err != nil || invalid != nil || again.Name() != name || !strings.Contains(host, ".") {
+		return "registry.example.com/team/plugin"
+	}
+	return name
+}
+
+// mapInstallerErrors says which exit codes and hints go with the installer's
+// errors; the narrow ones come first.
+func mapInstallerErrors(app *cli.App) {
+	for _, m := range []struct {
+		target error
+		code   cli.Code
+		hint   string
+	}{
+		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
+		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; fleeting-plugin inspect REF shows what there is"},
+		{installer.ErrSignerChanged, cli.Refused, "if the new signer is right: --accept-signer-change"},
+		{installer.ErrDowngrade, cli.Refused, "if the older version is wanted: --allow-downgrade"},
+		{installer.ErrMoved, cli.Refused, "a version never changes: ask the publisher why it did"},
+		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
+		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
+		{installer.ErrSymlink, cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
+		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrTooLarge, cli.Refused, "tell the publisher, and whoever may push there; nothing was installed"},
+		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrRefused, cli.Refused, "fleeting-plugin verify REF says what is there; the policy says what is wanted"},
+		{installer.ErrEvidence, cli.Network, "try again: without its signatures the plugin is not installed"},
+		{installer.ErrNoSpace, cli.Failed, "make room there, fleeting-plugin prune removes old versions; or name another folder with --dir"},
+		{installer.ErrNoVersion, cli.NotFound, "choose one of the published versions"},
+		{installer.ErrNoPlatform, cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
+		{installer.ErrNotInstalled, cli.NotFound, "fleeting-plugin list shows what is installed; fleeting-plugin install REF installs"},
+		{installer.ErrNotPlugin, cli.Failed, "check the reference: fleeting-plugin inspect REF"},
+		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
+		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
+		{installer.ErrInvalidPolicy, cli.Usage, "fleeting-plugin policy check FILE"},
+		{installer.ErrNotLocked, cli.NotFound, "fleeting-plugin lock REF"},
+		{installer.ErrInvalidLock, cli.Usage, "write it anew: fleeting-plugin lock"},
+		{installer.ErrInvalidConfig, cli.Usage, "name the runner's configuration: --config FILE"},
+	} {
+		app.MapError(m.target, m.code, m.hint)
+	}
+}
