@@ -175,7 +175,7 @@ func BenchmarkScaleUp(b *testing.B) {
 		for b.Loop() {
 			b.StopTimer()
 			w := newWorldTB(b, sim.Options{})
-			group := w.startTB(b, w.Transport(), nil)
+			group := w.startTB(b, w.Transport())
 			w.Inject(sim.Rule{Fault: sim.Delay(latency)})
 			b.StartTimer()
 			if n, err := group.Increase(b.Context(), servers); n != servers || err != nil {
@@ -191,7 +191,7 @@ func BenchmarkIncrease(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		w := newWorldTB(b, sim.Options{})
-		group := w.startTB(b, w.Transport(), nil)
+		group := w.startTB(b, w.Transport())
 		b.StartTimer()
 		if n, err := group.Increase(b.Context(), 50); n != 50 || err != nil {
 			b.Fatal(n, err)
@@ -238,7 +238,7 @@ func BenchmarkUpdate(b *testing.B) {
 	w := newWorldTB(b, sim.Options{})
 	listing := w.thousand(b)
 	b.Run("ours", func(b *testing.B) {
-		group := w.startTB(b, canned{w.Transport(), listing}, nil)
+		group := w.startTB(b, canned{w.Transport(), listing})
 		b.SetBytes(int64(len(listing)))
 		b.ReportAllocs()
 		for b.Loop() {
@@ -298,9 +298,9 @@ func TestStartWithAThousandServers(t *testing.T) {
 }
 
 // startTB starts a plugin for a benchmark.
-func (w *world) startTB(tb testing.TB, transport http.RoundTripper, change map[string]any) *plugin.InstanceGroup {
+func (w *world) startTB(tb testing.TB, transport http.RoundTripper) *plugin.InstanceGroup {
 	tb.Helper()
-	raw, err := json.Marshal(w.config(change))
+	raw, err := json.Marshal(w.config(nil))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func TestUpdateCostsATenth(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{})
 	listing := w.thousand(t)
-	group := w.startTB(t, canned{w.Transport(), listing}, nil)
+	group := w.startTB(t, canned{w.Transport(), listing})
 	updateThousand(t, group)
 	ours, theirs := time.Hour, time.Hour
 	for range 5 {
