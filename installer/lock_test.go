@@ -188,9 +188,7 @@ func withdraw(t *testing.T, s *locksite) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.repo.Delete(t.Context(), desc); err != nil {
-		t.Fatal(err)
-	}
+	s.registry.Withdraw(t, "team/plugin", desc.Digest)
 }
 
 // TestLockNeedsIndex holds that a signature on one platform locks no others.

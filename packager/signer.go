@@ -46,7 +46,7 @@ var (
 // PKCS #8, SEC 1 or PKCS #1 in plain text, for which the password is not used.
 // Errors are [ErrKey], [ErrPassword] and [ErrSigningOptions].
 func KeySigner(pem, password []byte, services SigningServices) (*Signer, error) {
-	s, err := signer.FromKeyWithServices(pem, password, services.internal())
+	s, err := signer.FromKey(pem, password, services.internal())
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func KeylessSigner(opts KeylessOptions) (*Signer, error) {
 		services.RekorURL = cmp.Or(services.RekorURL, signer.PublicRekorURL)
 		opts.FulcioURL = signer.PublicFulcioURL
 	}
-	s, err := signer.Keyless(signer.KeylessOptions{TokenSource: opts.Token, FulcioURL: opts.FulcioURL, Services: services})
+	s, err := signer.Keyless(signer.KeylessOptions{Token: opts.Token, FulcioURL: opts.FulcioURL, Services: services})
 	if err != nil {
 		return nil, err
 	}

@@ -132,12 +132,6 @@ func (r *Repository) Tag(ctx context.Context, desc ocispec.Descriptor, tag strin
 	return wrap("tag", r.at(tag), r.remote.Tag(ctx, desc, tag))
 }
 
-// Delete removes a manifest. Registries that do not allow it answer
-// ErrUnsupported.
-func (r *Repository) Delete(ctx context.Context, desc ocispec.Descriptor) error {
-	return wrap("delete", r.at(desc.Digest.String()), r.remote.Manifests().Delete(ctx, desc))
-}
-
 // wrappedReader names the content in the errors of a reader.
 type wrappedReader struct {
 	io.ReadCloser

@@ -12,6 +12,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"sync"
@@ -128,6 +129,17 @@ func (r *Registry) RewriteBlob(t testing.TB, d digest.Digest, change func([]byte
 	}
 	if err := os.WriteFile(path, change(b), 0o600); err != nil {
 		t.Fatalf("rewriting a stored blob: %v", err)
+	}
+}
+
+// Withdraw deletes a manifest, and with it the tags that point at it.
+func (r *Registry) Withdraw(t testing.TB, repository string, d digest.Digest) {
+	t.Helper()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, "/v2/"+repository+"/manifests/"+d.String(), http.NoBody)
+	answer := httptest.NewRecorder()
+	r.Gate.next.ServeHTTP(answer, request)
+	if answer.Code != http.StatusAccepted {
+		t.Fatalf("withdrawing %s: %s", d, answer.Body)
 	}
 }
 

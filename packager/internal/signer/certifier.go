@@ -49,12 +49,9 @@ func (c *certifier) GetCertificate(ctx context.Context, key sign.Keypair, _ *sig
 	if c.cert != nil && now().Before(c.cert.NotAfter.Add(-margin)) {
 		return c.cert.Raw, nil
 	}
-	token := c.options.Token
-	if c.options.TokenSource != nil {
-		var err error
-		if token, err = c.options.TokenSource(ctx); err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrToken, err)
-		}
+	token, err := c.options.Token(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrToken, err)
 	}
 	fulcio := sign.NewFulcio(&sign.FulcioOptions{
 		BaseURL: c.options.FulcioURL, Timeout: c.options.Timeout,

@@ -101,8 +101,8 @@ func TestCertificateServesManySignatures(t *testing.T) {
 	asked := 0
 	s, err := Keyless(KeylessOptions{
 		FulcioURL: url, Now: func() time.Time { return now },
-		TokenSource: func(context.Context) (string, error) { asked++; return a.token, nil },
-		Services:    Services{TSAURL: "http://unused.invalid"},
+		Token:    func(context.Context) (string, error) { asked++; return a.token, nil },
+		Services: Services{TSAURL: "http://unused.invalid"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -142,7 +142,7 @@ func TestCertificateRefused(t *testing.T) {
 		"not a token":    {func(context.Context) (string, error) { return "x", nil }, ErrService},
 		"no token there": {func(context.Context) (string, error) { return "", errors.New("gone") }, ErrToken},
 	} {
-		s, err := Keyless(KeylessOptions{FulcioURL: url, TokenSource: c.source, Services: services})
+		s, err := Keyless(KeylessOptions{FulcioURL: url, Token: c.source, Services: services})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestCancelEndsRequest(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(leave) })
-	s, err := Keyless(KeylessOptions{FulcioURL: server.URL, Token: idToken(), Services: Services{TSAURL: "http://unused.invalid"}})
+	s, err := Keyless(KeylessOptions{FulcioURL: server.URL, Token: func(context.Context) (string, error) { return idToken(), nil }, Services: Services{TSAURL: "http://unused.invalid"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,16 +213,15 @@ func TestKeylessOptions(t *testing.T) {
 		o    KeylessOptions
 		want error
 	}{
-		"no Fulcio":        {KeylessOptions{Token: "x", Services: Services{RekorURL: "r"}}, ErrOptions},
+		"no Fulcio":        {KeylessOptions{Token: source, Services: Services{RekorURL: "r"}}, ErrOptions},
 		"no token":         {KeylessOptions{FulcioURL: "f", Services: Services{RekorURL: "r"}}, ErrToken},
-		"two tokens":       {KeylessOptions{FulcioURL: "f", Token: "x", TokenSource: source, Services: Services{RekorURL: "r"}}, ErrToken},
-		"no proof of time": {KeylessOptions{FulcioURL: "f", Token: "x"}, ErrOptions},
-		"Rekor 2 alone":    {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{RekorURL: "r", RekorVersion: 2}}, ErrOptions},
-		"Rekor 3":          {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{RekorURL: "r", RekorVersion: 3}}, ErrOptions},
-		"version, no URL":  {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{TSAURL: "t", RekorVersion: 1}}, ErrOptions},
-		"a broken root":    {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{TSAURL: "t", TrustedRoot: []byte("x")}}, ErrOptions},
-		"log":              {KeylessOptions{FulcioURL: "f", Token: "x", Services: Services{RekorURL: "r"}}, nil},
-		"Rekor 2, stamp":   {KeylessOptions{FulcioURL: "f", TokenSource: source, Services: Services{RekorURL: "r", RekorVersion: 2, TSAURL: "t"}}, nil},
+		"no proof of time": {KeylessOptions{FulcioURL: "f", Token: source}, ErrOptions},
+		"Rekor 2 alone":    {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r", RekorVersion: 2}}, ErrOptions},
+		"Rekor 3":          {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r", RekorVersion: 3}}, ErrOptions},
+		"version, no URL":  {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{TSAURL: "t", RekorVersion: 1}}, ErrOptions},
+		"a broken root":    {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{TSAURL: "t", TrustedRoot: []byte("x")}}, ErrOptions},
+		"log":              {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r"}}, nil},
+		"Rekor 2, stamp":   {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r", RekorVersion: 2, TSAURL: "t"}}, nil},
 	} {
 		if _, err := Keyless(c.o); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)

@@ -88,7 +88,7 @@ func pushTwoRefs(t *testing.T, lab *siglab.Lab) {
 	for _, ref := range []string{"refs/tags/v1.2.3", "refs/tags/v1.2.4"} {
 		s, err := signer.Keyless(signer.KeylessOptions{
 			FulcioURL: siglab.Fulcio, Services: signer.Services{RekorURL: siglab.Rekor1},
-			TokenSource: func(ctx context.Context) (string, error) { return lab.TokenFor(ctx, ref) },
+			Token: func(ctx context.Context) (string, error) { return lab.TokenFor(ctx, ref) },
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func (c live) signer(tb testing.TB, lab *siglab.Lab) *signer.Signer {
 	if c.keyless {
 		s, err := signer.Keyless(signer.KeylessOptions{
 			FulcioURL: siglab.Fulcio, Services: services,
-			TokenSource: func(ctx context.Context) (string, error) { return lab.Token(ctx) },
+			Token: func(ctx context.Context) (string, error) { return lab.Token(ctx) },
 		})
 		if err != nil {
 			tb.Fatal(err)
@@ -129,7 +129,7 @@ func (c live) signer(tb testing.TB, lab *siglab.Lab) *signer.Signer {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s, err := signer.FromKeyWithServices(key, []byte("lab"), services)
+	s, err := signer.FromKey(key, []byte("lab"), services)
 	if err != nil {
 		tb.Fatal(err)
 	}

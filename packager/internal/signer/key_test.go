@@ -31,14 +31,14 @@ func TestGenerateKeyPair(t *testing.T) {
 		if _, err := cosign.LoadPrivateKey(private, password, nil); err != nil {
 			t.Errorf("cosign: %v", err)
 		}
-		s, err := signer.FromKey(private, password)
+		s, err := signer.FromKey(private, password, signer.Services{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(s.PublicKey(), public) {
 			t.Errorf("public key %s, not %s", s.PublicKey(), public)
 		}
-		if _, err := signer.FromKey(private, []byte("other")); !errors.Is(err, signer.ErrPassword) {
+		if _, err := signer.FromKey(private, []byte("other"), signer.Services{}); !errors.Is(err, signer.ErrPassword) {
 			t.Errorf("other password: %v", err)
 		}
 	}
@@ -50,7 +50,7 @@ func TestReadsCosignsKeys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := signer.FromKey(keys.PrivateBytes, []byte("pw"))
+	s, err := signer.FromKey(keys.PrivateBytes, []byte("pw"), signer.Services{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestReadsCosignsKeys(t *testing.T) {
 	}
 	block, _ := pem.Decode(keys.PrivateBytes)
 	block.Type = "ENCRYPTED COSIGN PRIVATE KEY" // as cosign 1 wrote it
-	if _, err := signer.FromKey(pem.EncodeToMemory(block), []byte("pw")); err != nil {
+	if _, err := signer.FromKey(pem.EncodeToMemory(block), []byte("pw"), signer.Services{}); err != nil {
 		t.Error(err)
 	}
 }
@@ -116,14 +116,14 @@ func TestFromKeyRefuses(t *testing.T) {
 		"trailing data": append(bytes.Clone(good), "x"...),
 		"a small RSA":   pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(small)}),
 	} {
-		if _, err := signer.FromKey(key, nil); !errors.Is(err, signer.ErrKey) {
+		if _, err := signer.FromKey(key, nil, signer.Services{}); !errors.Is(err, signer.ErrKey) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := signer.FromKeyWithServices(good, nil, signer.Services{RekorVersion: 3, RekorURL: "x"}); !errors.Is(err, signer.ErrOptions) {
+	if _, err := signer.FromKey(good, nil, signer.Services{RekorVersion: 3, RekorURL: "x"}); !errors.Is(err, signer.ErrOptions) {
 		t.Errorf("Rekor 3: %v", err)
 	}
-	if _, err := signer.FromKeyWithServices(good, nil, signer.Services{TrustedRoot: []byte("{}")}); !errors.Is(err, signer.ErrOptions) {
+	if _, err := signer.FromKey(good, nil, signer.Services{TrustedRoot: []byte("{}")}); !errors.Is(err, signer.ErrOptions) {
 		t.Errorf("empty root: %v", err)
 	}
 }

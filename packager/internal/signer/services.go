@@ -14,7 +14,6 @@ import (
 const (
 	PublicFulcioURL = "https://fulcio.sigstore.dev"
 	PublicRekorURL  = "https://rekor.sigstore.dev"
-	PublicTSAURL    = "https://timestamp.sigstore.dev/api/v1/timestamp"
 )
 
 // Services are the sigstore services that a signature is proved with. The zero
@@ -43,11 +42,9 @@ type Services struct {
 
 // KeylessOptions say how to sign with a short-lived certificate.
 type KeylessOptions struct {
-	// Token is the OIDC identity token. It is sent to Fulcio and nowhere else.
-	Token string
-	// TokenSource is asked for a token whenever a certificate is needed, in
-	// place of Token: one release may outlive one token.
-	TokenSource func(context.Context) (string, error)
+	// Token gives an OIDC identity token whenever a certificate is needed: one
+	// release may outlive one token. It is sent to Fulcio and nowhere else.
+	Token func(context.Context) (string, error)
 	// FulcioURL is the certificate authority.
 	FulcioURL string
 	// Now is the clock that decides when a certificate is too old to sign with;
@@ -70,8 +67,8 @@ func (o KeylessOptions) check() error {
 	switch {
 	case o.FulcioURL == "":
 		return fmt.Errorf("%w: no Fulcio URL", ErrOptions)
-	case (o.Token == "") == (o.TokenSource == nil):
-		return fmt.Errorf("%w: either a token or a source of tokens is needed", ErrToken)
+	case o.Token == nil:
+		return fmt.Errorf("%w: no source of tokens", ErrToken)
 	case o.RekorURL == "" && o.TSAURL == "":
 		return fmt.Errorf("%w: a certificate lives ten minutes: without a log or a timestamp authority nobody could verify the signature later", ErrOptions)
 	case o.RekorVersion == 2 && o.TSAURL == "":

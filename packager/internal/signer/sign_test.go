@@ -92,7 +92,7 @@ func TestCosignVerifiesOurs(t *testing.T) {
 	for name, key := range plainKeys(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := signer.FromKey(key, nil)
+			s, err := signer.FromKey(key, nil, signer.Services{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestCosignVerifiesOurs(t *testing.T) {
 
 func TestLayers(t *testing.T) {
 	t.Parallel()
-	s, err := signer.FromKey(plainKeys(t)["P-256"], nil)
+	s, err := signer.FromKey(plainKeys(t)["P-256"], nil, signer.Services{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestLayers(t *testing.T) {
 
 func TestSignBlob(t *testing.T) {
 	t.Parallel()
-	s, err := signer.FromKey(plainKeys(t)["P-256"], nil)
+	s, err := signer.FromKey(plainKeys(t)["P-256"], nil, signer.Services{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestSignBlob(t *testing.T) {
 
 func TestInputs(t *testing.T) {
 	t.Parallel()
-	s, err := signer.FromKey(plainKeys(t)["P-256"], nil)
+	s, err := signer.FromKey(plainKeys(t)["P-256"], nil, signer.Services{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,14 +43,9 @@ type Layer struct {
 }
 
 // FromKey signs with a private key: cosign's encrypted form, or PKCS #8, SEC 1
-// or PKCS #1 in plain PEM, for which the password is ignored. Errors wrap
-// [ErrKey] or [ErrPassword].
-func FromKey(pemBytes, password []byte) (*Signer, error) {
-	return FromKeyWithServices(pemBytes, password, Services{})
-}
-
-// FromKeyWithServices is FromKey, and proves each signature with the services.
-func FromKeyWithServices(pemBytes, password []byte, services Services) (*Signer, error) {
+// or PKCS #1 in plain PEM, for which the password is ignored. The services prove
+// each signature. Errors wrap [ErrKey], [ErrPassword] or [ErrOptions].
+func FromKey(pemBytes, password []byte, services Services) (*Signer, error) {
 	if err := services.check(); err != nil {
 		return nil, err
 	}

@@ -32,13 +32,6 @@ type Pace struct {
 // epoch in which it started an attempt and hands it back with the result.
 func (p *Pace) Epoch() int { return p.epoch }
 
-// Failures is the number of failures in a row; zero means that no pause or
-// probe is due.
-func (p *Pace) Failures() int { return p.failures }
-
-// Until is when the present pause ends; it is in the past when there is none.
-func (p *Pace) Until() time.Time { return p.until }
-
 // Limit returns how many attempts may be under way at this time: Unlimited,
 // 0 during a pause, or 1 when a single probe may find out.
 func (p *Pace) Limit(now time.Time) int {

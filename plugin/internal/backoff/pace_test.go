@@ -46,8 +46,8 @@ func TestFailuresOfOneRoundCountOnce(t *testing.T) {
 	if _, counted := pace.Fail(now, round); counted {
 		t.Error("a second failure of the same round counted")
 	}
-	if got := pace.Failures(); got != 1 {
-		t.Errorf("failures: got %d, want 1", got)
+	if pause, _ := pace.Fail(now, pace.Epoch()); pause != 2*backoff.First {
+		t.Errorf("pause after the next round's failure: got %v, want the second", pause)
 	}
 }
 

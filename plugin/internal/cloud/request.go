@@ -97,10 +97,9 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 			}
 		}
 	}
-	_, err = io.Copy(io.Discard, body) // lets the connection be used again
-	if err != nil && call.decode == nil && call.changes {
-		return answer.Header, nil // the status said that it was done
-	}
+	// Read to the end, the connection is used again. The status has said already
+	// that it was done.
+	_, _ = io.Copy(io.Discard, body)
 	return answer.Header, nil
 }
 

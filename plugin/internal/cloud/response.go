@@ -14,8 +14,8 @@ import (
 // messageLimit bounds how much of an answer that is no JSON is quoted.
 const messageLimit = 200
 
-// failure turns what gophercloud returned into an [Error]. sent tells whether
-// a failure without an answer leaves the outcome open.
+// failure turns what gophercloud returned into an [Error]. changes tells
+// whether a failure without an answer leaves the outcome open.
 func failure(op, service string, err error, changes bool) *Error {
 	var reauth *gophercloud.ErrUnableToReauthenticate
 	var answer gophercloud.ErrUnexpectedResponseCode
@@ -49,8 +49,7 @@ var errNotSent = errors.New("request was not sent")
 // answered classifies an answer that is not a success.
 func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, changes bool) *Error {
 	e := &Error{
-		Op: op, Status: answer.Actual, Err: answer,
-		RequestID: requestID(answer.ResponseHeader),
+		Op: op, Status: answer.Actual, RequestID: requestID(answer.ResponseHeader),
 	}
 	var wrapper string
 	wrapper, e.Message = explain(answer.Body)
@@ -59,7 +58,6 @@ func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, 
 	}
 	e.Kind = kindOf(service, e.Status, wrapper, e.Message)
 	e.Unsure = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout)
-	e.Err = nil
 	return e
 }
 

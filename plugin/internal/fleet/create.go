@@ -35,8 +35,6 @@ func (g *Group) create(ctx context.Context, inst *instance) {
 		g.width.Narrow(inst.round)
 	}
 	switch {
-	case inst.stage != queued:
-		// A listing showed the server before the answer came.
 	case err == nil:
 		g.accept(inst, id)
 	case errors.Is(err, ErrDoubtful):
