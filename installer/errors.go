@@ -6,6 +6,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
@@ -21,6 +22,10 @@ var (
 	// ErrNoRule: refused, because no rule of the policy is about this plugin. It
 	// also matches ErrRefused.
 	ErrNoRule = errors.New("no rule of the policy matches")
+	// ErrUnknownLog: refused, because a signature is entered in a transparency log
+	// that its trusted root does not have; a newer root may. It also matches
+	// ErrRefused.
+	ErrUnknownLog = trust.ErrUnknownLog
 	// ErrEvidence: a signature or attestation is there, or may be, and could not
 	// be fetched. The cause, such as ErrUnavailable, matches too.
 	ErrEvidence = evidence.ErrUnavailable
@@ -33,6 +38,9 @@ var (
 	ErrNoPlatform = errors.New("nothing for this platform")
 	// ErrNotPlugin: the artifact holds no plugin that could be recognised.
 	ErrNotPlugin = errors.New("not a plugin")
+	// ErrSparse: the registry takes no index without all that it names, so that
+	// single platforms cannot be copied there.
+	ErrSparse = errors.New("the registry insists on every platform that the index names")
 	// ErrNotInstalled: no installed version satisfies the reference.
 	ErrNotInstalled = store.ErrNotInstalled
 	// ErrName: the runner cannot look a plugin up under this name; install it

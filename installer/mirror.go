@@ -34,8 +34,8 @@ type Destination interface {
 // MirrorOptions say what of an artifact is copied.
 type MirrorOptions struct {
 	// Platforms to copy, such as linux/arm64; all if empty. The index stays as it
-	// is, byte for byte, so that its signature does; a destination that insists on
-	// everything an index names (most registries) then refuses it.
+	// is, byte for byte, so that its signature does, and names platforms that are
+	// not there. Layouts take that; a registry that does not is [ErrSparse].
 	Platforms []string
 }
 
@@ -126,10 +126,19 @@ func (m *mirror) tree(ctx context.Context, desc ocispec.Descriptor, content []by
 		return err
 	}
 	if err := m.to.PushManifest(ctx, desc, content); err != nil {
-		return err
+		return m.sparse(desc, err)
 	}
 	m.done.Manifests++
 	return m.attached(ctx, desc, depth)
+}
+
+// sparse explains the refusal of an index with some platforms left out.
+// Registries put it as a manifest that is unknown, or an index that is invalid.
+func (m *mirror) sparse(desc ocispec.Descriptor, err error) error {
+	if len(m.platforms) == 0 || !artifact.IsIndex(desc.MediaType) || !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrAnswer) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrSparse, err)
 }
 
 func (m *mirror) children(ctx context.Context, desc ocispec.Descriptor, content []byte, depth int) error {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"testing"
@@ -207,6 +208,54 @@ func TestMirrorPlatforms(t *testing.T) {
 			t.Errorf("%s: %v; want success = %v", platform, err, want)
 		}
 	}
+}
+
+// TestMirrorPlatformsToRegistry copies one platform to registries: one that is
+// configured to takes it, the signature included; those that insist on all are
+// named as such, and have no tag for it.
+func TestMirrorPlatformsToRegistry(t *testing.T) {
+	t.Parallel()
+	key := trusttest.NewKey(t)
+	source := registrytest.New(t)
+	p := dressed(t, repository(t, source.Host, "team/plugin"), key, "1.0.0", []string{"linux/amd64", "linux/s390x"})
+	for name, c := range map[string]struct {
+		registry *registrytest.Registry
+		want     error
+	}{
+		"sparse indexes allowed":  {registrytest.New(t, registrytest.WithSparseIndexes()), nil},
+		"distribution":            {registrytest.New(t), installer.ErrSparse},
+		"go-containerregistry's":  {registrytest.NewReferrers(t), installer.ErrSparse},
+		"a registry that is down": {brokenRegistry(t), installer.ErrUnavailable},
+	} {
+		ref, copied := reference(t, source.Host+"/team/plugin"), reference(t, c.registry.Host+"/copy")
+		opts := installer.MirrorOptions{Platforms: []string{"linux/s390x"}}
+		_, err := newInstaller(t, trusting(t, key)).Mirror(t.Context(), ref, repository(t, c.registry.Host, "copy"), opts)
+		if !errors.Is(err, c.want) || errors.Is(err, installer.ErrSparse) != errors.Is(c.want, installer.ErrSparse) {
+			t.Errorf("%s: %v; want %v", name, err, c.want)
+		}
+		i := newInstaller(t, trusting(t, key), installer.WithPlatform("linux/s390x"))
+		installed, err := i.Install(t.Context(), copied, installer.InstallOptions{As: alias})
+		switch {
+		case c.want == nil && (err != nil || installed.Receipt.Index != p.Index.Digest):
+			t.Errorf("%s: installing: %v", name, err)
+		case c.want != nil && err == nil:
+			t.Errorf("%s: %s was tagged all the same", name, installed.Receipt.Index)
+		}
+		if c.want != nil {
+			continue
+		}
+		if _, err := newInstaller(t, trusting(t, key), installer.WithPlatform("linux/amd64")).Verify(t.Context(), copied); !errors.Is(err, installer.ErrNotFound) {
+			t.Errorf("%s: the platform that was left out: %v; want ErrNotFound", name, err)
+		}
+	}
+}
+
+// brokenRegistry answers 503 to what is pushed.
+func brokenRegistry(tb testing.TB) *registrytest.Registry {
+	tb.Helper()
+	registry := registrytest.New(tb)
+	registry.Gate.Break(tb, registrytest.Fault{Method: http.MethodPut, Path: "/manifests/", Status: http.StatusServiceUnavailable})
+	return registry
 }
 
 // TestMirrorRefuses holds that what the policy refuses is not carried on, and

@@ -45,6 +45,7 @@ func mapInstallerErrors(app *cli.App) {
 	}{
 		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
 		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; fleeting-plugin inspect REF shows what there is"},
+		{installer.ErrUnknownLog, cli.Refused, "name a trusted root that has this log: --trusted-root FILE, or trusted-root in the policy; cosign trusted-root create writes one"},
 		{installer.ErrSignerChanged, cli.Refused, "if the new signer is right: --accept-signer-change"},
 		{installer.ErrDowngrade, cli.Refused, "if the older version is wanted: --allow-downgrade"},
 		{installer.ErrMoved, cli.Refused, "a version never changes: ask the publisher why it did"},
@@ -58,6 +59,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrRefused, cli.Refused, "fleeting-plugin verify REF says what is there; the policy says what is wanted"},
 		{installer.ErrEvidence, cli.Network, "try again: without its signatures the plugin is not installed"},
 		{installer.ErrNoSpace, cli.Failed, "make room there, fleeting-plugin prune removes old versions; or name another folder with --dir"},
+		{installer.ErrSparse, cli.Failed, "copy all platforms, or to a tar file; distribution takes it with validation.manifests.indexes.platforms: none"},
 		{installer.ErrNoVersion, cli.NotFound, "choose one of the published versions"},
 		{installer.ErrNoPlatform, cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
 		{installer.ErrNotInstalled, cli.NotFound, "fleeting-plugin list shows what is installed; fleeting-plugin install REF installs"},

@@ -35,7 +35,11 @@ func newMirrorCmd(app *cli.App) *cobra.Command {
 DESTINATION is a tar file (FILE.tar), an OCI layout folder (oci:DIR), or a
 registry with a path. One plugin goes to exactly that repository, several go
 beneath it under their last name. With --from they come from a tar file or
-layout; without REF all that it holds is copied.`,
+layout; without REF all that it holds is copied.
+
+With --only-platform the index stays as it is, since it is what was signed, and
+names platforms that are not there. Layouts and tar files take that, registries
+only if they are configured to; nothing is tagged in one that does not.`,
 		Example: `  fleeting-plugin mirror registry.example.com/team/plugin:1 mirror.tar
   fleeting-plugin mirror --config config.toml mirror.tar
   fleeting-plugin mirror --from mirror.tar registry.internal.example/plugins`,
@@ -44,7 +48,7 @@ layout; without REF all that it holds is copied.`,
 	c.flags = newInstallFlags(app, cmd)
 	hide(cmd, "dir", "root", "platform")
 	cmd.Flags().StringVar(&c.config, "config", "", "mirror every plugin that this runner configuration names")
-	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this platform, to a layout or tar file (repeatable)")
+	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this platform (repeatable)")
 	cmd.RunE = c.flags.closing(func(cmd *cobra.Command, args []string) error {
 		return c.run(cmd.Context(), args[:len(args)-1], args[len(args)-1])
 	})
@@ -55,9 +59,6 @@ func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
 	refs, err := c.references(ctx, args)
 	if err != nil {
 		return err
-	}
-	if len(c.platforms) > 0 && !isLocalMirror(to) {
-		return cli.Usagef("--only-platform is for tar files and layouts: registries insist on everything that an index names")
 	}
 	if strings.HasSuffix(to, ".tar") {
 		if err := canHold(to); err != nil {
@@ -82,10 +83,6 @@ func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
 func canHold(file string) error {
 	_, err := os.Stat(filepath.Dir(file))
 	return cli.Hint(cli.WithCode(err, cli.Usage), "make the folder first, or name another file")
-}
-
-func isLocalMirror(to string) bool {
-	return strings.HasSuffix(to, ".tar") || strings.HasPrefix(to, "oci:")
 }
 
 func (c *mirrorCmd) references(ctx context.Context, args []string) ([]installer.Reference, error) {

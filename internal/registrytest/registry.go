@@ -40,6 +40,7 @@ type Registry struct {
 type options struct {
 	addr           string
 	user, password string
+	sparse         bool
 }
 
 // Option changes how a registry is started.
@@ -53,6 +54,10 @@ func Listen(addr string) Option { return func(o *options) { o.addr = addr } }
 func WithPassword(user, password string) Option {
 	return func(o *options) { o.user, o.password = user, password }
 }
+
+// WithSparseIndexes takes an index without the manifests that it names (New
+// only), which distribution refuses unless configured to.
+func WithSparseIndexes() Option { return func(o *options) { o.sparse = true } }
 
 // New starts the distribution project's registry with its storage in a
 // temporary folder. It has no referrers API.
@@ -71,6 +76,9 @@ func New(t testing.TB, opts ...Option) *Registry {
 	cfg.HTTP.Secret = "registrytest"
 	cfg.Catalog.MaxEntries = 1000
 	cfg.Tags.MaxTags = 1000
+	if o.sparse {
+		cfg.Validation.Manifests.Indexes.Platforms = "none"
+	}
 	if o.user != "" {
 		cfg.Auth = configuration.Auth{"htpasswd": {
 			"realm": "registrytest", "path": writePasswordFile(t, o.user, o.password),

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
@@ -190,7 +191,37 @@ func (r Requirement) explainBundle(ctx context.Context, subject digest.Digest, b
 	if err := b.statement.about(subject); err != nil {
 		return fmt.Errorf("%w: %w", err, refusal)
 	}
+	if unknown := r.unknownLog(b.logs()); unknown != "" {
+		return because(ErrUnknownLog, "log %s: %w", unknown, refusal)
+	}
 	return fmt.Errorf("%w: %w", ErrUntrustedTime, refusal)
+}
+
+// logs are the logs that a bundle says it is entered in, by the hash of their
+// key, in hexadecimal.
+func (b parsedBundle) logs() []string {
+	entries, err := b.TlogEntries()
+	if err != nil {
+		return nil
+	}
+	var logs []string
+	for _, e := range entries {
+		logs = append(logs, hex.EncodeToString([]byte(e.LogKeyID())))
+	}
+	return logs
+}
+
+// unknownLog is a log of those named, if the trusted root has none of them and
+// one is asked for.
+func (r Requirement) unknownLog(logs []string) string {
+	if len(logs) == 0 || !slices.ContainsFunc(r.proofs(), func(p proof) bool { return p.log }) {
+		return ""
+	}
+	known := r.material().RekorLogs()
+	if slices.ContainsFunc(logs, func(log string) bool { return known[log] != nil }) {
+		return ""
+	}
+	return logs[0]
 }
 
 // proveBundle records the proofs that were verified, and for key signatures

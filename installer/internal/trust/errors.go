@@ -21,6 +21,9 @@ var (
 	// ErrUntrustedTime: no accepted proof of when, or where, it was signed: the
 	// log entry or the timestamp is missing, unknown or wrong.
 	ErrUntrustedTime = errors.New("no trusted proof of time")
+	// ErrUnknownLog: the log that it is entered in is none of the trusted root's.
+	// It also matches ErrUntrustedTime.
+	ErrUnknownLog = fmt.Errorf("%w: entered in a log that the trusted root does not have", ErrUntrustedTime)
 	// ErrMalformed: the evidence cannot be read.
 	ErrMalformed = errors.New("malformed evidence")
 	// ErrUnsupportedFormat: the evidence is of a form that is not verified here.

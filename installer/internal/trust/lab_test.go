@@ -59,6 +59,7 @@ func requirements(tb testing.TB, lab *trusttest.LabSamples) map[string]trust.Req
 		"id, pattern":  identity(pattern, trust.IdentityOptions{Roots: roots}),
 		"id, stamp":    identity(who, trust.IdentityOptions{Roots: roots, TimestampSuffices: true}),
 		"id, stamp, -": identity(who, trust.IdentityOptions{Roots: noLogs, TimestampSuffices: true}),
+		"id, no log 2": identity(who, trust.IdentityOptions{Roots: withoutRekor2(tb, lab)}),
 	}
 }
 
@@ -113,6 +114,9 @@ func TestLabMatrix(t *testing.T) {
 	want := maps.Clone(accepted)
 	want["key, root"] = accepted["key"]
 	want["id, pattern"] = accepted["id"]
+	want["id, no log 2"] = slices.DeleteFunc(slices.Clone(accepted["id"]), func(name string) bool {
+		return strings.Contains(name, "rekor2") || name == "keyless-bundle-referrers"
+	})
 	want["id, stamp"] = slices.Concat(accepted["id"], accepted["id, stamp"])
 	for name, r := range requirements(t, lab) {
 		t.Run(name, func(t *testing.T) {
@@ -188,6 +192,10 @@ func TestLabRefuses(t *testing.T) {
 		{"key-bundle", "key, log", trust.ErrUntrustedTime},
 		{"key-legacy-rekor1", "key, public", trust.ErrUntrustedTime},
 		{"key-bundle-rekor1", "key, public", trust.ErrUntrustedTime},
+		{"key-legacy-rekor1", "key, public", trust.ErrUnknownLog},
+		{"key-bundle-rekor1", "key, public", trust.ErrUnknownLog},
+		{"keyless-legacy-rekor1", "id, stamp, -", trust.ErrUnknownLog},
+		{"keyless-bundle-rekor2", "id, no log 2", trust.ErrUnknownLog},
 		{"ours-key-tsa", "key, its tsa", trust.ErrUntrustedTime},
 		{"keyless-legacy-tsa", "id", trust.ErrUntrustedTime},
 		{"keyless-bundle-tsa", "id", trust.ErrUntrustedTime},

@@ -148,6 +148,11 @@ func (r Requirement) explain(ctx context.Context, subject digest.Digest, l *laye
 	if err := l.about(subject); err != nil {
 		return err
 	}
+	if l.entry != nil {
+		if unknown := r.unknownLog([]string{l.entry.Payload.LogID}); unknown != "" {
+			return because(ErrUnknownLog, "log %s: %w", unknown, refusal)
+		}
+	}
 	return fmt.Errorf("%w: %w", ErrUntrustedTime, refusal)
 }
 
