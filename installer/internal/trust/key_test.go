@@ -47,12 +47,12 @@ func TestKeyAccepts(t *testing.T) {
 		kind      trust.Kind
 		predicate string
 	}{
-		"simple signing":   {k.Sign(t, subject), trust.KindSignature, ""},
-		"bundle":           {k.SignBundle(t, subject), trust.KindSignature, trusttest.PredicateSignature},
-		"DSSE":             {k.Attest(t, subject, trusttest.PredicateSLSA, slsa), trust.KindAttestation, trusttest.PredicateSLSA},
+		"simple signing": {k.Sign(t, subject), trust.KindSignature, ""},
+		"bundle":         {k.SignBundle(t, subject), trust.KindSignature, trusttest.PredicateSignature},
+		"DSSE":           {k.Attest(t, subject, trusttest.PredicateSLSA, slsa), trust.KindAttestation, trusttest.PredicateSLSA},
 		// A DSSE layer never is a signature.
 		"DSSE, type of a signature": {k.Attest(t, subject, trusttest.PredicateSignature, slsa), trust.KindAttestation, trusttest.PredicateSignature},
-		"attesting bundle": {k.AttestBundle(t, subject, trusttest.PredicateSLSA, slsa), trust.KindAttestation, trusttest.PredicateSLSA},
+		"attesting bundle":          {k.AttestBundle(t, subject, trusttest.PredicateSLSA, slsa), trust.KindAttestation, trusttest.PredicateSLSA},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
