@@ -1,7 +1,6 @@
 package docstest
 
 import (
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -175,38 +174,5 @@ func TestParseLinks(t *testing.T) {
 	}
 	if got := anchor("Install, and `verify` it"); got != "install-and-verify-it" {
 		t.Errorf("anchor = %q", got)
-	}
-}
-
-// TestMessagesExist: troubleshooting is by message, so its messages have to be
-// those of the code.
-func TestMessagesExist(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile(filepath.Join(root, "docs", "guides", "troubleshooting.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var sources strings.Builder
-	for _, dir := range []string{"plugin", "installer", "packager", "internal", "cmd"} {
-		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
-			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			sources.Write(content)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	headings := regexp.MustCompile("(?m)^### `(.+)`$").FindAllStringSubmatch(string(page), -1)
-	if len(headings) < 5 {
-		t.Fatalf("only %d messages found", len(headings))
-	}
-	for _, heading := range headings {
-		if !strings.Contains(sources.String(), heading[1]) {
-			t.Errorf("no code says %q", heading[1])
-		}
 	}
 }
