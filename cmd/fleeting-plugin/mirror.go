@@ -33,9 +33,9 @@ func newMirrorCmd(app *cli.App) *cobra.Command {
 		Long: `Verify plugins and copy them, byte for byte, with everything that hangs off them.
 
 DESTINATION is a tar file (FILE.tar), an OCI layout folder (oci:DIR), or a
-registry with a path. One plugin goes to exactly that repository, several go
-beneath it under their last name. With --from they come from a tar file or
-layout; without REF all that it holds is copied.
+registry with a path. One plugin goes to exactly that repository; several, and
+those that come --from a tar file or layout, go beneath it under their last name.
+With --from and no REF all that the mirror holds is copied.
 
 With --only-platform the index stays as it is, since it is what was signed, and
 names platforms that are not there. Layouts and tar files take that, registries
@@ -125,7 +125,7 @@ func (c *mirrorCmd) toTar(ctx context.Context, i *installer.Installer, refs []in
 	if err != nil {
 		return err
 	}
-	return c.print(copied, to)
+	return c.print(copied, func(installer.Reference) string { return to })
 }
 
 func (c *mirrorCmd) toLayout(ctx context.Context, i *installer.Installer, refs []installer.Reference, dir string) error {
@@ -133,7 +133,7 @@ func (c *mirrorCmd) toLayout(ctx context.Context, i *installer.Installer, refs [
 	if err != nil {
 		return err
 	}
-	return c.print(copied, dir)
+	return c.print(copied, func(installer.Reference) string { return dir })
 }
 
 func (c *mirrorCmd) copyToLayout(ctx context.Context, i *installer.Installer, refs []installer.Reference, dir string) ([]installer.Mirrored, error) {
@@ -157,17 +157,19 @@ func (c *mirrorCmd) toRegistry(ctx context.Context, i *installer.Installer, refs
 	if err != nil {
 		return err
 	}
-	copied, err := c.copyAll(ctx, i, refs, func(ref installer.Reference) (installer.Destination, error) {
-		name := to
+	repository := func(ref installer.Reference) string {
 		if len(refs) > 1 || len(c.flags.from) > 0 {
-			name = path.Join(to, path.Base(ref.Repository()))
+			return path.Join(to, path.Base(ref.Repository()))
 		}
-		return client.Repository(name)
+		return to
+	}
+	copied, err := c.copyAll(ctx, i, refs, func(ref installer.Reference) (installer.Destination, error) {
+		return client.Repository(repository(ref))
 	})
 	if err != nil {
 		return err
 	}
-	return c.print(copied, to)
+	return c.print(copied, repository)
 }
 
 func (c *mirrorCmd) copyAll(ctx context.Context, i *installer.Installer, refs []installer.Reference, to func(installer.Reference) (installer.Destination, error)) ([]installer.Mirrored, error) {
@@ -187,10 +189,10 @@ func (c *mirrorCmd) copyAll(ctx context.Context, i *installer.Installer, refs []
 	return copied, err
 }
 
-func (c *mirrorCmd) print(copied []installer.Mirrored, to string) error {
+func (c *mirrorCmd) print(copied []installer.Mirrored, to func(installer.Reference) string) error {
 	return c.app.Print(copied, func(w io.Writer) error {
 		for _, one := range copied {
-			fmt.Fprintf(w, "%s@%s to %s as %s\n", one.Reference.Name(), one.Digest(), to, strings.Join(one.Tags, ", "))
+			fmt.Fprintf(w, "%s@%s to %s as %s\n", one.Reference.Name(), one.Digest(), to(one.Reference), strings.Join(one.Tags, ", "))
 		}
 		return nil
 	})
