@@ -56,7 +56,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrTooLarge, cli.Refused, "tell the publisher, and whoever may push there; nothing was installed"},
 		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},
-		{installer.ErrRefused, cli.Refused, "fleeting-plugin verify REF says what is there; the policy says what is wanted"},
+		{installer.ErrRefused, cli.Refused, "fleeting-plugin inspect REF shows what there is; the policy says what is wanted"},
 		{installer.ErrEvidence, cli.Network, "try again: without its signatures the plugin is not installed"},
 		{installer.ErrNoSpace, cli.Failed, "make room there, fleeting-plugin prune removes old versions; or name another folder with --dir"},
 		{installer.ErrSparse, cli.Failed, "copy all platforms, or to a tar file; distribution takes it with validation.manifests.indexes.platforms: none"},

@@ -3,7 +3,7 @@ package docstest
 import (
 	"bytes"
 	"cmp"
-	"errors"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -126,20 +126,24 @@ func sources(t *testing.T, folders ...string) []byte {
 	return all.Bytes()
 }
 
-// modules gives the folders of modules that this one is built with.
+// modules gives the folders of modules that this one is built with. A module
+// that only some other test needs may not have been downloaded yet.
 func modules(t *testing.T, paths ...string) []string {
 	t.Helper()
-	args := append([]string{"list", "-m", "-f", "{{.Dir}}"}, paths...)
-	out, err := exec.CommandContext(t.Context(), "go", args...).Output()
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{"mod", "download", "-json"}, paths...)...).Output()
 	if err != nil {
-		if failed, ok := errors.AsType[*exec.ExitError](err); ok {
-			t.Fatalf("%v: %s", err, failed.Stderr)
-		}
-		t.Fatal(err)
+		t.Fatalf("%v: %s", err, out)
 	}
-	dirs := strings.Fields(string(out))
-	if len(dirs) != len(paths) {
-		t.Fatalf("%d of %d modules have a folder: %q", len(dirs), len(paths), out)
+	var dirs []string
+	for decoder := json.NewDecoder(bytes.NewReader(out)); decoder.More(); {
+		var module struct{ Dir string }
+		if err := decoder.Decode(&module); err != nil {
+			t.Fatal(err)
+		}
+		dirs = append(dirs, module.Dir)
+	}
+	if len(dirs) != len(paths) || slices.Contains(dirs, "") {
+		t.Fatalf("not all of %v have a folder: %q", paths, dirs)
 	}
 	return dirs
 }
