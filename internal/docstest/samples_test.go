@@ -81,7 +81,7 @@ func TestTOMLSamples(t *testing.T) {
 			}
 		}
 	}
-	if configs < 3 || policies < 2 {
+	if configs < 10 || policies < 8 {
 		t.Errorf("only %d configurations and %d policies found", configs, policies)
 	}
 }
