@@ -104,7 +104,8 @@ func TestExecutableImportsNoOthersCode(t *testing.T) {
 			"github.com/docker/", "github.com/stretchr/", "net/http/httptest",
 			own + "packager", own + "installer", own + "sbom", own + "internal/",
 		} {
-			if strings.HasPrefix(name, never) {
+			// How files land is one leaf package for all of the executables.
+			if strings.HasPrefix(name, never) && name != own+"internal/durable" {
 				t.Errorf("the executable needs %s", name)
 			}
 		}
