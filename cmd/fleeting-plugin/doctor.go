@@ -66,7 +66,7 @@ stopped at once.`,
 	}
 	flags := newInstallFlags(app, cmd)
 	hide(cmd, "from", "platform")
-	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check")
+	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, _ []string) error {
 		d := &doctor{app: app, flags: flags}
@@ -153,7 +153,7 @@ func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
 
 // checkConfig holds what the runner's configuration names against what is there.
 func (d *doctor) checkConfig(folder *installer.Folder, config string) {
-	if config == "" && d.app.Env("CONFIG_FILE") == "" {
+	if !placeOf(d.app, config).exists() {
 		return
 	}
 	plugins, err := readConfig(d.app, config, "name the runner's configuration: --config FILE")

@@ -46,7 +46,7 @@ installed already.`,
 	c.flags = newInstallFlags(app, cmd)
 	cmd.Flags().StringVar(&c.opts.As, "as", "", "install under this name, for registries that the runner cannot name")
 	cmd.Flags().BoolVar(&c.opts.Reinstall, "reinstall", false, "replace what is installed, even if it is the same")
-	cmd.Flags().StringVar(&c.config, "config", "", "install every plugin that this runner configuration names")
+	cmd.Flags().StringVar(&c.config, "config", "", "install every plugin that this runner configuration names (default where the runner has it)")
 	cmd.Flags().BoolVar(&c.locked, "locked", false, "install exactly what the lock has")
 	cmd.Flags().StringVar(&c.lockFile, "lock", "", "lock file (default "+lockName+" beside the configuration)")
 	cmd.Flags().BoolVar(&c.offline, "offline", false, "use no network")
@@ -76,7 +76,7 @@ func (c *installCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.locked {
-		lock, err := readLock(lockPath(c.app, c.lockFile, c.config), false)
+		lock, err := readLock(placeOf(c.app, c.config).lock(c.lockFile), false)
 		if err != nil {
 			return err
 		}
@@ -156,25 +156,6 @@ func wanted(app *cli.App, args []string, config string) ([]installer.Reference, 
 			"set plugin in [runners.autoscaler], or name a REF")
 	}
 	return refs, nil
-}
-
-// readConfig reads the runner's configuration, from where the runner has it;
-// next is what to try if it is not there.
-func readConfig(app *cli.App, config, next string) ([]installer.ConfigPlugin, error) {
-	for _, name := range []string{app.Env("CONFIG_FILE"), "/etc/gitlab-runner/config.toml"} {
-		if config == "" {
-			config = name
-		}
-	}
-	content, err := readInput(config, next)
-	if err != nil {
-		return nil, err
-	}
-	plugins, err := installer.ParseRunnerConfig(content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", config, err)
-	}
-	return plugins, nil
 }
 
 // progressBars turns the installer's events into one bar at a time.

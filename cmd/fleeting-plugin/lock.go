@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -17,20 +16,6 @@ import (
 
 // lockName is the file beside the runner's configuration.
 const lockName = "fleeting-plugins.lock"
-
-// lockPath is the lock that a command uses: --lock, else beside the
-// configuration, else in the current folder.
-func lockPath(app *cli.App, lock, config string) string {
-	switch {
-	case lock != "":
-		return lock
-	case config != "":
-		return filepath.Join(filepath.Dir(config), lockName)
-	case app.Env("CONFIG_FILE") != "":
-		return filepath.Join(filepath.Dir(app.Env("CONFIG_FILE")), lockName)
-	}
-	return lockName
-}
 
 // readLock reads a lock; one that is not there is empty if that is allowed.
 func readLock(name string, mayMiss bool) (installer.Lock, error) {
@@ -73,7 +58,7 @@ signer and an older version than locked are refused.`,
 	flags := newInstallFlags(app, cmd)
 	opts := changeFlags(cmd)
 	cmd.Flags().StringVar(&file, "lock", "", "lock file (default "+lockName+" beside the configuration)")
-	cmd.Flags().StringVar(&config, "config", "", "lock every plugin that this runner configuration names")
+	cmd.Flags().StringVar(&config, "config", "", "lock every plugin that this runner configuration names (default where the runner has it)")
 	cmd.Flags().StringVar(&as, "as", "", "name that the plugin is installed under")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		if as != "" && len(args) != 1 {
@@ -83,7 +68,7 @@ signer and an older version than locked are refused.`,
 		if err != nil {
 			return err
 		}
-		name := lockPath(app, file, config)
+		name := placeOf(app, config).lock(file)
 		if err := canHold(name); err != nil {
 			return err
 		}

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -38,18 +38,10 @@ exact version to remove one that something else installed.`,
 			}
 			return err
 		})
-		if len(removed) == 0 {
+		if err != nil && len(removed) == 0 {
 			return err
 		}
-		if printErr := app.Print(removed, func(w io.Writer) error {
-			for _, one := range removed {
-				fmt.Fprintf(w, "removed %s %s\n", one.Receipt.Name, one.Receipt.Version)
-			}
-			return nil
-		}); printErr != nil {
-			return printErr
-		}
-		return err
+		return errors.Join(app.Print(removed, func(w io.Writer) error { return writeRemoved(w, "removed", removed) }), err)
 	}
 	return cmd
 }

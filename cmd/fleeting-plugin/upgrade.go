@@ -192,7 +192,7 @@ configuration names, what the lock has, and what something else installed.`,
 	flags := newFolderFlags(app, cmd)
 	cmd.Flags().IntVar(&opts.Keep, "keep", 2, "how many of the newest versions of each plugin stay")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be removed, remove nothing")
-	cmd.Flags().StringVar(&config, "config", "", "runner configuration that names what must stay (required)")
+	cmd.Flags().StringVar(&config, "config", "", "runner configuration that names what must stay (default where the runner has it)")
 	cmd.Flags().StringVar(&lock, "lock", "", "lock that names what must stay (default "+lockName+" beside the configuration)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		plugins, err := readConfig(app, config, "name the runner's configuration, so that nothing it needs is removed: --config FILE")
@@ -200,7 +200,8 @@ configuration names, what the lock has, and what something else installed.`,
 			return err
 		}
 		opts.Referenced = installer.References(plugins)
-		if opts.Locked, err = readLock(lockPath(app, lock, config), true); err != nil {
+		// A lock that somebody names must be there: a misspelt one would name nothing.
+		if opts.Locked, err = readLock(placeOf(app, config).lock(lock), lock == ""); err != nil {
 			return err
 		}
 		folder, err := flags.folder()
@@ -208,7 +209,7 @@ configuration names, what the lock has, and what something else installed.`,
 			return err
 		}
 		removed, err := folder.Prune(cmd.Context(), opts)
-		if err != nil {
+		if err != nil && len(removed) == 0 {
 			return err
 		}
 		if len(removed) == 0 {
@@ -218,12 +219,14 @@ configuration names, what the lock has, and what something else installed.`,
 		if opts.DryRun {
 			verb = "would remove"
 		}
-		return app.Print(slices.Concat([]installer.Installed{}, removed), func(w io.Writer) error {
-			for _, one := range removed {
-				fmt.Fprintf(w, "%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
-			}
-			return nil
-		})
+		return errors.Join(app.Print(slices.Concat([]installer.Installed{}, removed), func(w io.Writer) error { return writeRemoved(w, verb, removed) }), err)
 	}
 	return cmd
+}
+
+func writeRemoved(w io.Writer, verb string, removed []installer.Installed) error {
+	for _, one := range removed {
+		fmt.Fprintf(w, "%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
+	}
+	return nil
 }
