@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 )
 
@@ -131,7 +132,7 @@ type PruneOptions struct {
 	// one.
 	Keep int
 	// Referenced versions stay in any case: for each reference the greatest
-	// version that satisfies it, whoever installed that.
+	// version that satisfies it.
 	Referenced []Reference
 	// Locked versions stay in any case.
 	Locked Lock
@@ -152,7 +153,10 @@ func (f *Folder) prune(ctx context.Context, opts PruneOptions) ([]Installed, err
 	if err != nil {
 		return nil, err
 	}
-	kept := f.kept(opts)
+	kept, err := f.kept(opts)
+	if err != nil {
+		return nil, err
+	}
 	var removed []Installed
 	later := map[string]int{}
 	for _, installed := range slices.Backward(list) {
@@ -164,7 +168,7 @@ func (f *Folder) prune(ctx context.Context, opts PruneOptions) ([]Installed, err
 			continue
 		}
 		if !opts.DryRun {
-			if err := f.removeExactly(ctx, installed); err != nil {
+			if err := f.removeVersion(ctx, installed.Receipt.Name, installed.Receipt.Version); err != nil {
 				return removed, err
 			}
 		}
@@ -177,27 +181,50 @@ func (f *Folder) prune(ctx context.Context, opts PruneOptions) ([]Installed, err
 	return removed, err
 }
 
-// kept gives the folders of versions that something names.
-func (f *Folder) kept(opts PruneOptions) map[string]bool {
+// kept gives the folders of versions that something names. What cannot be told
+// is an error, so that nothing goes that might have to stay; only what the folder
+// cannot have is passed over.
+func (f *Folder) kept(opts PruneOptions) (map[string]bool, error) {
 	kept := map[string]bool{}
 	for _, ref := range opts.Referenced {
-		if fitting, err := f.fitting(ref, ""); err == nil && len(fitting) > 0 {
+		fitting, err := f.fitting(ref, "")
+		if errors.Is(err, ErrName) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("what %s needs: %w", ref, err)
+		}
+		if len(fitting) > 0 {
 			kept[fitting[len(fitting)-1].Dir] = true
 		}
 	}
 	for _, entry := range opts.Locked.plugins {
-		if installed, err := f.locked(entry); err == nil {
-			kept[installed.Dir] = true
+		plugin, err := storePlugin(entry.Reference, entry.As)
+		if errors.Is(err, ErrName) {
+			continue
 		}
+		if err != nil {
+			return nil, fmt.Errorf("what the lock has for %s: %w", entry.Reference, err)
+		}
+		dir, err := f.store.Path(plugin, entry.Version)
+		if err != nil {
+			return nil, err
+		}
+		kept[dir] = true
 	}
-	return kept
+	return kept, nil
 }
 
-func (f *Folder) removeExactly(ctx context.Context, installed Installed) error {
-	ref, err := ParseReference(installed.Receipt.Name + ":" + installed.Receipt.Version.Core().String())
+// removeVersion removes one version of a plugin, whatever it is.
+func (f *Folder) removeVersion(ctx context.Context, name string, v version.Version) (err error) {
+	plugin, err := store.NewPlugin(name)
 	if err != nil {
 		return err
 	}
-	_, err = f.uninstall(ctx, ref)
-	return err
+	lock, err := f.store.Lock(ctx, plugin)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	return f.store.Remove(lock, v)
 }

@@ -66,7 +66,11 @@ func (s *Store) Version(p Plugin, v version.Version) (Entry, error) {
 	if err != nil {
 		return Entry{}, err
 	}
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+	info, err := os.Lstat(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Entry{}, err
+	}
+	if err != nil || !info.IsDir() {
 		return Entry{}, fmt.Errorf("%s %s: %w in %s", p.name, v.Core(), ErrNotInstalled, s.root)
 	}
 	return s.read(p, v.Core(), dir)
