@@ -27,8 +27,9 @@ type InstallOptions struct {
 }
 
 // Install resolves and verifies a reference and installs what it stands for.
-// What is installed already, with the same digest, stays as it is; then nothing
-// but manifests and signatures is downloaded.
+// What is installed already, with the same digest and every file as it was, stays
+// as it is; then nothing but manifests and signatures is downloaded. Changed
+// files are replaced, with a warning in the log.
 //
 // The version appears in the folder complete or not at all, and replaces one of
 // the same number. Errors are those of [Installer.Verify], and [ErrName],
@@ -61,10 +62,14 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
 	if i.folder != nil {
 		installed, err := i.folder.find(ref, opts.As)
-		if err == nil && i.runs(installed) && i.allows(installed) && installed.Verify(ctx) == nil {
-			return installed, nil
+		if err == nil && i.runs(installed) && i.allows(installed) {
+			err = installed.Verify(ctx)
+			if err == nil {
+				return installed, nil
+			}
+			i.warnChanged(ctx, err)
 		}
-		if err != nil && !errors.Is(err, ErrNotInstalled) {
+		if err != nil && !errors.Is(err, ErrNotInstalled) && !errors.Is(err, ErrChanged) {
 			return Installed{}, failed("looking for", ref.String(), err)
 		}
 	}
@@ -91,8 +96,9 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 	if _, err := files.Sweep(); err != nil {
 		i.log.WarnContext(ctx, "leftovers of earlier installations stay", "error", err)
 	}
-	if installed, ok := i.present(plugin, verified, opts); ok {
-		return installed, nil
+	installed, err := i.present(ctx, plugin, verified, opts)
+	if err == nil || !replaceable(err) {
+		return installed, err
 	}
 	lock, err := files.Lock(ctx, plugin)
 	if err != nil {
@@ -100,9 +106,11 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	// Another process may have installed it while this one waited.
-	if installed, ok := i.present(plugin, verified, opts); ok {
-		return installed, nil
+	installed, err = i.present(ctx, plugin, verified, opts)
+	if err == nil || !replaceable(err) {
+		return installed, err
 	}
+	i.warnChanged(ctx, err)
 	staging, err := files.Stage(lock, verified.admission)
 	if err != nil {
 		return Installed{}, err
@@ -129,21 +137,41 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 	return newInstalled(path, receipt, true), nil
 }
 
-// present says whether exactly this is installed already.
-func (i *Installer) present(plugin store.Plugin, verified Verified, opts InstallOptions) (Installed, bool) {
+// present gives what is installed if it is exactly this, with every file as it
+// was. Otherwise the error says why not; see replaceable.
+func (i *Installer) present(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions) (Installed, error) {
 	if opts.Reinstall {
-		return Installed{}, false
+		return Installed{}, ErrNotInstalled
 	}
 	entry, err := i.folder.store.Version(plugin, verified.Version)
-	if err != nil || entry.Receipt == nil {
-		return Installed{}, false
+	if err != nil {
+		return Installed{}, err
 	}
 	installed, err := readInstalled(entry)
-	receipt := installed.Receipt
-	if err != nil || receipt.Manifest != verified.Manifest || receipt.Platform != verified.Platform || receipt.Verification.Policy != verified.Verification.Policy {
-		return Installed{}, false
+	if err != nil {
+		return Installed{}, err
 	}
-	return installed, installed.complete() == nil
+	receipt := installed.Receipt
+	if !installed.Foreign && (receipt.Manifest != verified.Manifest || receipt.Platform != verified.Platform ||
+		receipt.Verification.Policy != verified.Verification.Policy) {
+		return Installed{}, ErrNotInstalled
+	}
+	return installed, installed.Verify(ctx)
+}
+
+// replaceable says whether what is in the way of an installation is replaced by
+// it: nothing, or something that is not what was installed. What could not be
+// read is none of these.
+func replaceable(err error) bool {
+	return errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt)
+}
+
+// warnChanged tells of installed files that are not what was installed: somebody
+// wrote into the folder, which runs with the credentials of a cloud.
+func (i *Installer) warnChanged(ctx context.Context, err error) {
+	if errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt) {
+		i.log.WarnContext(ctx, "an installed plugin is not what was installed", "error", err)
+	}
 }
 
 func newReceipt(plugin store.Plugin, v Verified, layer ocispec.Descriptor, files []untar.File) Receipt {

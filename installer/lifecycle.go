@@ -20,7 +20,8 @@ func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOpti
 		return Installed{}, failed("upgrading", from.Receipt.Name, fmt.Errorf("%w: nothing says where it came from", ErrNotInstalled))
 	}
 	if ref.Pinned() {
-		return from, nil // a digest stays what it is
+		// A digest stays what it is, if the files do.
+		return from, failed("upgrading", ref.String(), from.Verify(ctx))
 	}
 	as := ""
 	if from.Receipt.Name != ref.Name() {

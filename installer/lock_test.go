@@ -31,11 +31,15 @@ func newLocksite(t *testing.T) *locksite {
 	t.Helper()
 	s := &locksite{registry: registrytest.New(t), key: trusttest.NewKey(t), other: trusttest.NewKey(t)}
 	s.repo = repository(t, s.registry.Host, "team/plugin")
-	policy := policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, s.key), signerOf(t, s.other)}})
-	s.installer = newInstaller(t, policy)
+	s.installer = newInstaller(t, s.policy(t))
 	s.ref = reference(t, s.registry.Host+"/team/plugin:1")
 	s.publish(t, "1.2.3", s.key, "ELF")
 	return s
+}
+
+func (s *locksite) policy(t *testing.T) installer.Policy {
+	t.Helper()
+	return policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, s.key), signerOf(t, s.other)}})
 }
 
 func (s *locksite) publish(t *testing.T, version string, key *trusttest.Key, body string) {

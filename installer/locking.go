@@ -169,9 +169,14 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 	if err != nil {
 		return Installed{}, err
 	}
-	if installed, err := i.lockedPresent(ctx, entry); err == nil {
+	installed, err := i.lockedPresent(ctx, entry)
+	if err == nil {
 		return installed, nil
 	}
+	if err := ctx.Err(); err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
+	}
+	i.warnChanged(ctx, err)
 	plugin, err := storePlugin(ref, entry.As)
 	if err != nil {
 		return Installed{}, failed("installing", ref.String(), err)
@@ -190,7 +195,7 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 	if i.folder == nil {
 		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
 	}
-	installed, err := i.install(ctx, plugin, verified, InstallOptions{Reinstall: true})
+	installed, err = i.install(ctx, plugin, verified, InstallOptions{Reinstall: true})
 	return installed, failed("installing", ref.String(), err)
 }
 
