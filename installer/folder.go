@@ -95,7 +95,7 @@ func (i Installed) complete() error {
 // index or manifest that was installed.
 //
 // It knows only what this package installed, completely; the runner also takes
-// what others put there, see [Folder.List]. Without a match the error is
+// what others put there, see [Folder.RunnerTakes]. Without a match the error is
 // [ErrNotInstalled].
 func (f *Folder) LookPath(ref Reference) (string, error) {
 	found, err := f.find(ref, "")
@@ -149,14 +149,7 @@ func (f *Folder) fitting(ref Reference, as string) ([]Installed, error) {
 
 func readInstalled(entry store.Entry) (Installed, error) {
 	if entry.Receipt == nil {
-		name := "plugin"
-		if runtime.GOOS == "windows" {
-			name = "plugin.exe"
-		}
-		return Installed{
-			Dir: entry.Dir, Path: filepath.Join(entry.Dir, name), Foreign: true,
-			Receipt: Receipt{Name: entry.Plugin.Name(), Version: entry.Version},
-		}, nil
+		return foreign(entry), nil
 	}
 	receipt, err := decodeReceipt(entry.Receipt)
 	if err == nil {
@@ -168,6 +161,26 @@ func readInstalled(entry store.Entry) (Installed, error) {
 	return newInstalled(entry.Dir, receipt, false), nil
 }
 
+// readOrForeign takes a version whose receipt cannot be read for somebody else's.
+func readOrForeign(entry store.Entry) Installed {
+	installed, err := readInstalled(entry)
+	if err != nil {
+		return foreign(entry)
+	}
+	return installed
+}
+
+func foreign(entry store.Entry) Installed {
+	name := "plugin"
+	if runtime.GOOS == "windows" {
+		name = "plugin.exe"
+	}
+	return Installed{
+		Dir: entry.Dir, Path: filepath.Join(entry.Dir, name), Foreign: true,
+		Receipt: Receipt{Name: entry.Plugin.Name(), Version: entry.Version},
+	}
+}
+
 // List gives everything installed, by name and version. A receipt that cannot be
 // read makes its version foreign.
 func (f *Folder) List() ([]Installed, error) {
@@ -177,14 +190,7 @@ func (f *Folder) List() ([]Installed, error) {
 	}
 	list := make([]Installed, 0, len(entries))
 	for _, entry := range entries {
-		installed, err := readInstalled(entry)
-		if err != nil {
-			entry.Receipt = nil
-			if installed, err = readInstalled(entry); err != nil {
-				return nil, err
-			}
-		}
-		list = append(list, installed)
+		list = append(list, readOrForeign(entry))
 	}
 	return list, nil
 }

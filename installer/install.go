@@ -12,7 +12,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/diskfull"
 )
 
 // InstallOptions are the choices for one installation. The zero value is right
@@ -32,8 +31,10 @@ type InstallOptions struct {
 // files are replaced, with a warning in the log.
 //
 // The version appears in the folder complete or not at all, and replaces one of
-// the same number. Errors are those of [Installer.Verify], and [ErrName],
-// [ErrMismatch], [ErrNotPlugin], [ErrNoSpace].
+// the same number. If the runner would take something else for the reference, of
+// which nothing is known, nothing is installed. Errors are those of
+// [Installer.Verify], and [ErrName], [ErrMismatch], [ErrNotPlugin], [ErrNoSpace],
+// [ErrShadowed].
 func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
 	if i.folder == nil {
 		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
@@ -48,11 +49,7 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 	if err != nil {
 		return Installed{}, err
 	}
-	installed, err := i.install(ctx, plugin, verified, opts)
-	if diskfull.Is(err) {
-		err = fmt.Errorf("%w in %s: %s %s takes more than the %d bytes of its layer: %w",
-			ErrNoSpace, i.folder.Dir(), plugin.Name(), verified.Version, verified.Size, err)
-	}
+	installed, err := i.place(ctx, plugin, verified, opts, false)
 	return installed, failed("installing", fmt.Sprintf("%s:%s", ref.Name(), verified.Version), err)
 }
 
@@ -65,7 +62,7 @@ func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptio
 		if err == nil && i.runs(installed) && i.allows(installed) {
 			err = installed.Verify(ctx)
 			if err == nil {
-				return installed, nil
+				return installed, failed("looking for", ref.String(), i.settle(ctx, installed, ref))
 			}
 			i.warnChanged(ctx, err)
 		}

@@ -11,9 +11,11 @@ import (
 )
 
 // Upgrade installs what the reference of an installed version stands for now,
-// under the name that it has. Older versions stay beside it. What is against the
-// order of things is refused: [ErrDowngrade], [ErrSignerChanged], [ErrMoved];
-// opts allow some.
+// under the name that it has. Older versions stay beside it, and newer ones, too,
+// unless opts allow a downgrade: then they are removed, since the runner would
+// take them. What is against the order of things is refused: [ErrDowngrade],
+// [ErrSignerChanged], [ErrMoved]; opts allow some. [ErrShadowed] as in
+// [Installer.Install].
 func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOptions) (Installed, error) {
 	ref := from.Receipt.Reference
 	if from.Foreign || i.folder == nil {
@@ -39,7 +41,7 @@ func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOpti
 	if err := opts.check(before, verified); err != nil {
 		return Installed{}, failed("upgrading", ref.String(), err)
 	}
-	installed, err := i.install(ctx, plugin, verified, InstallOptions{})
+	installed, err := i.place(ctx, plugin, verified, InstallOptions{}, opts.AllowDowngrade)
 	return installed, failed("upgrading", ref.String(), err)
 }
 

@@ -187,7 +187,8 @@ func (l Locked) check() error {
 type ChangeOptions struct {
 	// AcceptSignerChange lets another signer of the policy take over.
 	AcceptSignerChange bool
-	// AllowDowngrade lets an older version follow.
+	// AllowDowngrade lets an older version follow; an upgrade then removes the
+	// newer ones that satisfy the reference.
 	AllowDowngrade bool
 }
 

@@ -164,23 +164,30 @@ func (r Receipt) executableDigest() digest.Digest {
 // installed already and unchanged needs no request at all. Otherwise the locked
 // digest is fetched and held against the policy again, and everything about it
 // must be as locked; differences match [ErrMoved] or [ErrSignerChanged].
+//
+// Afterwards the runner takes that version: greater ones that satisfy the
+// reference are removed if this package installed them. If something else did, or
+// the lock has one for another reference, it is [ErrShadowed].
 func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference) (Installed, error) {
 	entry, err := lock.Find(ref)
 	if err != nil {
 		return Installed{}, err
 	}
+	if err := lock.conflict(entry); err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
+	}
+	plugin, err := storePlugin(ref, entry.As)
+	if err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
+	}
 	installed, err := i.lockedPresent(ctx, entry)
 	if err == nil {
-		return installed, nil
+		return installed, failed("installing", ref.String(), i.giveWay(ctx, plugin, ref, entry.Version, true))
 	}
 	if err := ctx.Err(); err != nil {
 		return Installed{}, failed("installing", ref.String(), err)
 	}
 	i.warnChanged(ctx, err)
-	plugin, err := storePlugin(ref, entry.As)
-	if err != nil {
-		return Installed{}, failed("installing", ref.String(), err)
-	}
 	pinned := ref.WithDigest(entry.Index)
 	verified, err := i.Verify(ctx, pinned)
 	if err != nil {
@@ -195,7 +202,7 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 	if i.folder == nil {
 		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
 	}
-	installed, err = i.install(ctx, plugin, verified, InstallOptions{Reinstall: true})
+	installed, err = i.place(ctx, plugin, verified, InstallOptions{Reinstall: true}, true)
 	return installed, failed("installing", ref.String(), err)
 }
 

@@ -166,12 +166,33 @@ func (d *doctor) checkConfig(folder *installer.Folder, config string) {
 			d.add("configuration", "ok", fmt.Sprintf("runner %q uses %s of this machine", p.Runner, p.Text), "")
 			continue
 		}
-		found, err := folder.Find(p.Reference)
-		if err != nil {
-			d.add("configuration", "problem", fmt.Sprintf("runner %q: %v", p.Runner, err), "fleeting-plugin install "+p.Text)
-			continue
-		}
-		d.add("configuration", "ok", fmt.Sprintf("runner %q gets %s %s", p.Runner, found.Receipt.Name, found.Receipt.Version), "")
+		d.checkTaken(folder, p)
+	}
+}
+
+// checkTaken looks at what the runner takes for a plugin of its configuration,
+// whoever put that there.
+func (d *doctor) checkTaken(folder *installer.Folder, p installer.ConfigPlugin) {
+	if p.Reference.Pinned() {
+		d.add("configuration", "problem", fmt.Sprintf("runner %q: the runner cannot look up the digest in %s", p.Runner, p.Text),
+			"name a version there, and pin the digest with fleeting-plugin lock")
+		return
+	}
+	taken, err := folder.RunnerTakes(p.Reference)
+	if err != nil {
+		d.add("configuration", "problem", fmt.Sprintf("runner %q: %v", p.Runner, err), "fleeting-plugin install "+p.Text)
+		return
+	}
+	name := taken.Receipt.Name + " " + taken.Receipt.Version.String()
+	_, err = os.Stat(taken.Path)
+	switch {
+	case err != nil:
+		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which is not there: %v", p.Runner, name, err), "find out what made a folder of that name")
+	case taken.Foreign:
+		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which something else installed", p.Runner, name),
+			fmt.Sprintf("fleeting-plugin uninstall %s:%s, then fleeting-plugin install %s", taken.Receipt.Name, taken.Receipt.Version, p.Text))
+	default:
+		d.add("configuration", "ok", fmt.Sprintf("runner %q gets %s", p.Runner, name), "")
 	}
 }
 

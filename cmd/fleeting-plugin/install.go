@@ -33,7 +33,10 @@ it where the runner looks for plugins. What is installed already is not
 downloaded again. Without REF, every plugin that the runner's configuration
 names is installed.
 
-With --locked exactly what the lock has is installed. With --from plugins come
+The runner takes the greatest version that satisfies its reference. If that would
+be one that something else installed, nothing is installed. With --locked exactly
+what the lock has is installed, and greater versions that satisfy the reference
+are removed. With --from plugins come
 from a mirror on disk, with --offline from nowhere: then what is wanted must be
 installed already.`,
 		Example: `  fleeting-plugin install registry.example.com/team/plugin:1.2

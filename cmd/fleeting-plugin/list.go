@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
@@ -32,7 +34,10 @@ else: the runner takes them, and nothing is known about them.`,
 		if err != nil {
 			return err
 		}
-		marked := markLatest(list)
+		marked, err := markLatest(folder, list)
+		if err != nil {
+			return err
+		}
 		var rows [][]string
 		for _, one := range marked {
 			latest := ""
@@ -50,19 +55,35 @@ else: the runner takes them, and nothing is known about them.`,
 // nothingIn says that nothing is installed, and where it was looked for.
 func nothingIn(folder *installer.Folder) string { return "nothing is installed in " + folder.Dir() }
 
-// markLatest marks the greatest release of each plugin; the list is sorted by
-// name and version.
-func markLatest(list []installer.Installed) []listed {
+// markLatest marks what the runner takes of each plugin when it is asked for the
+// latest.
+func markLatest(folder *installer.Folder, list []installer.Installed) ([]listed, error) {
 	marked := make([]listed, 0, len(list))
-	latest := map[string]int{}
-	for n, one := range list {
-		marked = append(marked, listed{Installed: one})
-		if !one.Receipt.Version.IsPrerelease() {
-			latest[one.Receipt.Name] = n
+	latest := map[string]string{}
+	for _, one := range list {
+		name := one.Receipt.Name
+		if _, ok := latest[name]; !ok {
+			dir, err := latestDir(folder, name)
+			if err != nil {
+				return nil, err
+			}
+			latest[name] = dir
 		}
+		marked = append(marked, listed{Installed: one, Latest: one.Dir == latest[name]})
 	}
-	for _, n := range latest {
-		marked[n].Latest = true
+	return marked, nil
+}
+
+// latestDir is the folder that the runner takes for the latest version of a
+// plugin, empty if it takes none.
+func latestDir(folder *installer.Folder, name string) (string, error) {
+	ref, err := installer.ParseReference(name)
+	if err != nil {
+		return "", nil //nolint:nilerr // a folder with a name that no reference has
 	}
-	return marked
+	taken, err := folder.RunnerTakes(ref)
+	if errors.Is(err, installer.ErrNotInstalled) {
+		return "", nil
+	}
+	return taken.Dir, err
 }

@@ -20,7 +20,8 @@ func newUpgradeCmd(app *cli.App) *cobra.Command {
 		Short: "Install what the installed plugins' references stand for now",
 		Long: `Install, for each plugin that is installed, what the reference that it came from
 stands for now; REF limits that to some. Older versions stay until they are
-pruned. A running runner goes on with what it has started.`,
+pruned; with --allow-downgrade newer ones are removed, as the runner would take
+them. A running runner goes on with what it has started.`,
 		Example: `  fleeting-plugin upgrade
   fleeting-plugin upgrade registry.example.com/team/plugin`,
 		Args: cobra.ArbitraryArgs,

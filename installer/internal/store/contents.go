@@ -60,6 +60,43 @@ func (s *Store) Versions(p Plugin) ([]Entry, error) {
 	return entries, nil
 }
 
+// Seen gives what the runner takes for versions of a plugin, the smallest first:
+// it looks into deeper folders as well, and then for the version it found there
+// right beneath the plugin's. Such an entry has a folder that may not exist.
+func (s *Store) Seen(p Plugin) ([]Entry, error) {
+	entries, err := s.Versions(p)
+	if err != nil || len(entries) == 0 && !isFolder(s.folder(p)) {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	for _, entry := range entries {
+		seen[entry.Version.String()] = true
+	}
+	err = filepath.WalkDir(s.folder(p), func(_ string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // removed at this moment
+		}
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		v, ok := versionOf(d.Name())
+		if !ok || seen[v.String()] {
+			return nil
+		}
+		seen[v.String()] = true
+		dir, err := s.Path(p, v)
+		entries = append(entries, Entry{Plugin: p, Version: v, Dir: dir})
+		return err
+	})
+	slices.SortStableFunc(entries, func(a, b Entry) int { return a.Version.Compare(b.Version) })
+	return entries, err
+}
+
+func isFolder(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir()
+}
+
 // Version gives one installed version, or [ErrNotInstalled].
 func (s *Store) Version(p Plugin, v version.Version) (Entry, error) {
 	dir, err := s.Path(p, v)
