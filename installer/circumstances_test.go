@@ -44,6 +44,41 @@ func TestPolicyChanged(t *testing.T) {
 	}
 }
 
+// TestTrustedRootChanged holds that another trusted root is another policy, though
+// the key that it is for is described in the same words.
+func TestTrustedRootChanged(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	opts := installer.InstallOptions{As: alias}
+	root, err := installer.PublicTrustedRoot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		name string
+		opts installer.KeyOptions
+		asks bool
+	}{
+		{"first", installer.KeyOptions{}, true},
+		{"the same", installer.KeyOptions{}, false},
+		{"with a root", installer.KeyOptions{Root: root}, true},
+		{"the same root", installer.KeyOptions{Root: root}, false},
+	} {
+		signer, err := installer.RequireKey(s.key.PublicPEM(t), step.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := newInstaller(t, policyOf(t, installer.Rule{Scope: "**", Signers: []installer.Signer{signer}}), installer.WithFolder(s.installer.Folder().Dir()))
+		s.registry.Gate.Forget()
+		if _, err := i.Ensure(t.Context(), s.ref, opts); err != nil {
+			t.Fatal(err)
+		}
+		if asked := len(s.registry.Gate.Requests()) > 0; asked != step.asks {
+			t.Errorf("%s: verified again is %v; want %v", step.name, asked, step.asks)
+		}
+	}
+}
+
 // TestInterrupted cancels in the middle of a download: nothing stays.
 func TestInterrupted(t *testing.T) {
 	t.Parallel()

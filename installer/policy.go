@@ -85,7 +85,7 @@ func (r compiledRule) fingerprint() digest.Digest {
 	q := r.requirements
 	fmt.Fprintf(&b, "%q %v %d %v %s\n", r.scope, r.unsafe, q.Threshold, q.AttestationsSuffice, q.MinimumAge)
 	for _, signer := range q.Signers {
-		fmt.Fprintf(&b, "signer %q\n", signer)
+		fmt.Fprintf(&b, "signer %s\n", signer.Fingerprint())
 	}
 	for _, a := range q.Attestations {
 		fmt.Fprintf(&b, "attestation %q %q %q %q\n", a.Types, a.Builder, a.SourceRepository, fmt.Sprint(a.SourceRef))

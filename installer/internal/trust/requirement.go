@@ -2,6 +2,7 @@ package trust
 
 import (
 	"context"
+	"encoding/json"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/sigstore/sigstore-go/pkg/root"
@@ -11,8 +12,9 @@ import (
 // one by a certificate for one identity, never a mixture. Its zero value
 // refuses everything. Make one with [RequireKey] or [RequireIdentity].
 type Requirement struct {
-	key      *keyRequirement
-	identity *identityRequirement
+	key         *keyRequirement
+	identity    *identityRequirement
+	fingerprint digest.Digest
 }
 
 type keyRequirement struct {
@@ -68,7 +70,8 @@ func RequireKey(publicKeyPEM []byte, opts KeyOptions) (Requirement, error) {
 	if err != nil {
 		return Requirement{}, err
 	}
-	return Requirement{key: &keyRequirement{KeyOptions: opts, key: key}}, nil
+	fingerprint, err := fingerprintOf(key.id, opts)
+	return Requirement{key: &keyRequirement{KeyOptions: opts, key: key}, fingerprint: fingerprint}, err
 }
 
 // RequireIdentity requires a certificate for the identity and a proof that the
@@ -99,8 +102,20 @@ func RequireIdentity(id Identity, opts IdentityOptions) (Requirement, error) {
 	case len(m.RekorLogs()) == 0 && len(m.TimestampingAuthorities()) == 0:
 		return Requirement{}, because(ErrRequirement, "the trusted root has neither a transparency log nor a timestamp authority")
 	}
-	return Requirement{identity: &identityRequirement{IdentityOptions: opts, identity: id}}, nil
+	fingerprint, err := fingerprintOf(id, opts)
+	return Requirement{identity: &identityRequirement{IdentityOptions: opts, identity: id}, fingerprint: fingerprint}, err
 }
+
+// fingerprintOf covers every field of what it is given, those that are added
+// later, too: JSON has all exported fields, a trusted root as its digest.
+func fingerprintOf(parts ...any) (digest.Digest, error) {
+	text, err := json.Marshal(parts)
+	return digest.FromBytes(text), err
+}
+
+// Fingerprint identifies everything that is required, the trusted root included.
+// It is for comparing, not for people; "" for the zero value.
+func (r Requirement) Fingerprint() digest.Digest { return r.fingerprint }
 
 // IsZero reports whether nothing is required, so that everything is refused.
 func (r Requirement) IsZero() bool { return r.key == nil && r.identity == nil }

@@ -2,6 +2,7 @@ package trust_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -95,4 +96,84 @@ func TestLoadTrustedRoot(t *testing.T) {
 	if _, err := trust.LoadTrustedRoot([]byte(public)); err != nil {
 		t.Error(err)
 	}
+}
+
+// TestFingerprint sets every field of the options, also those that are still to
+// come, and wants another fingerprint each time: what a policy let in is verified
+// again when anything about the policy has changed.
+func TestFingerprint(t *testing.T) {
+	t.Parallel()
+	key := trusttest.NewKey(t).PublicPEM(t)
+	roots := map[bool]*trust.TrustedRoot{}
+	for other, json := range map[bool][]byte{false: trust.PublicTrustedRootJSON(), true: append(trust.PublicTrustedRootJSON(), '\n')} {
+		root, err := trust.LoadTrustedRoot(json)
+		if err != nil {
+			t.Fatal(err)
+		}
+		roots[other] = root
+	}
+	seen := map[string]string{}
+	note := func(name string, r trust.Requirement, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		fingerprint := r.Fingerprint().String()
+		if earlier, ok := seen[fingerprint]; ok || fingerprint == "" {
+			t.Errorf("%s has the fingerprint %q of %s", name, fingerprint, earlier)
+		}
+		seen[fingerprint] = name
+	}
+	plain, err := trust.RequireKey(key, trust.KeyOptions{})
+	note("a key", plain, err)
+	other, err := trust.RequireKey(trusttest.NewKey(t).PublicPEM(t), trust.KeyOptions{})
+	note("another key", other, err)
+	again, err := trust.RequireKey(key, trust.KeyOptions{})
+	if err != nil || again.Fingerprint() != plain.Fingerprint() {
+		t.Errorf("the same key twice: %s, %s, %v", again.Fingerprint(), plain.Fingerprint(), err)
+	}
+	base := trust.KeyOptions{Roots: roots[false]}
+	r, err := trust.RequireKey(key, base)
+	note("a key with a root", r, err)
+	for name, opts := range variations(t, base, roots[true]) {
+		r, err := trust.RequireKey(key, opts)
+		note("key options, "+name, r, err)
+	}
+	id := trust.Identity{Issuer: trusttest.LabIssuer, Subject: trusttest.LabSubject}
+	idBase := trust.IdentityOptions{Roots: roots[false]}
+	r, err = trust.RequireIdentity(id, idBase)
+	note("an identity", r, err)
+	for name, opts := range variations(t, idBase, roots[true]) {
+		r, err := trust.RequireIdentity(id, opts)
+		note("identity options, "+name, r, err)
+	}
+	for name, varied := range variations(t, id, nil) {
+		if varied.SubjectPattern != "" {
+			varied.SubjectPattern, varied.Subject = "^https://x\\.example/y$", ""
+		}
+		r, err := trust.RequireIdentity(varied, idBase)
+		note("identity, "+name, r, err)
+	}
+}
+
+// variations gives a struct with one field changed, for each of its fields.
+func variations[T any](t *testing.T, base T, root *trust.TrustedRoot) map[string]T {
+	t.Helper()
+	out := map[string]T{}
+	for n := range reflect.TypeFor[T]().NumField() {
+		varied := base
+		field := reflect.ValueOf(&varied).Elem().Field(n)
+		switch field.Kind() { //nolint:exhaustive // the others fail
+		case reflect.Bool:
+			field.SetBool(true)
+		case reflect.String:
+			field.SetString(field.String() + "x")
+		case reflect.Pointer:
+			field.Set(reflect.ValueOf(root))
+		default:
+			t.Fatalf("%s: a field of kind %s", reflect.TypeFor[T]().Field(n).Name, field.Kind())
+		}
+		out[reflect.TypeFor[T]().Field(n).Name] = varied
+	}
+	return out
 }

@@ -4,6 +4,7 @@ import (
 	_ "embed" // for the trusted root of the public instance
 	"fmt"
 
+	"github.com/opencontainers/go-digest"
 	"github.com/sigstore/sigstore-go/pkg/root"
 )
 
@@ -22,7 +23,12 @@ var publicRoot []byte
 // authorities, logs and timestamp authorities, with their validity.
 type TrustedRoot struct {
 	material *root.TrustedRoot
+	// digest is that of the JSON text.
+	digest digest.Digest
 }
+
+// MarshalText gives the digest of the JSON text that the root was read from.
+func (r *TrustedRoot) MarshalText() ([]byte, error) { return []byte(r.digest), nil }
 
 // LoadTrustedRoot reads a trusted root (media type
 // application/vnd.dev.sigstore.trustedroot+json;version=0.1), such as `cosign
@@ -39,7 +45,7 @@ func LoadTrustedRoot(json []byte) (*TrustedRoot, error) {
 	if len(m.FulcioCertificateAuthorities())+len(m.RekorLogs())+len(m.TimestampingAuthorities()) == 0 {
 		return nil, fmt.Errorf("trusted root: %w", because(ErrRequirement, "it trusts nobody"))
 	}
-	return &TrustedRoot{material: m}, nil
+	return &TrustedRoot{material: m, digest: digest.FromBytes(json)}, nil
 }
 
 // PublicTrustedRoot returns the trusted root of the public sigstore instance
