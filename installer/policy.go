@@ -13,7 +13,6 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
-	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
@@ -148,7 +147,7 @@ func (r Rule) compile() (compiledRule, error) {
 		return compiledRule{scope: r.Scope, matches: oneSpelling(r.Scope), requirements: requirements, unsafe: true}, nil
 	}
 	for _, s := range r.Signers {
-		if s.requirement.String() == (trust.Requirement{}).String() {
+		if s.requirement.IsZero() {
 			return compiledRule{}, errors.New("an empty signer")
 		}
 		requirements.Signers = append(requirements.Signers, s.requirement)

@@ -131,28 +131,32 @@ type RuleSummary struct {
 func (p Policy) Rules() []RuleSummary {
 	rules := make([]RuleSummary, 0, len(p.rules)+1)
 	for _, r := range p.rules {
-		summary := RuleSummary{Scope: r.scope, Unsafe: r.unsafe}
-		if !r.unsafe {
-			summary.Threshold = max(1, r.requirements.Threshold)
-			if r.requirements.AttestationsSuffice {
-				summary.Threshold = 0
-			}
-		}
-		for _, s := range r.requirements.Signers {
-			summary.Signers = append(summary.Signers, s.String())
-		}
-		for _, a := range r.requirements.Attestations {
-			summary.Attestations = append(summary.Attestations, strings.Join(a.Types, " or "))
-		}
-		if r.requirements.MinimumAge > 0 {
-			summary.MinimumAge = r.requirements.MinimumAge.String()
-		}
-		rules = append(rules, summary)
+		rules = append(rules, r.summary())
 	}
 	if p.unsafe {
 		rules = append(rules, RuleSummary{Scope: "**", Unsafe: true})
 	}
 	return rules
+}
+
+func (r compiledRule) summary() RuleSummary {
+	summary := RuleSummary{Scope: r.scope, Unsafe: r.unsafe}
+	if !r.unsafe {
+		summary.Threshold = max(1, r.requirements.Threshold)
+		if r.requirements.AttestationsSuffice {
+			summary.Threshold = 0
+		}
+	}
+	for _, s := range r.requirements.Signers {
+		summary.Signers = append(summary.Signers, s.String())
+	}
+	for _, a := range r.requirements.Attestations {
+		summary.Attestations = append(summary.Attestations, strings.Join(a.Types, " or "))
+	}
+	if r.requirements.MinimumAge > 0 {
+		summary.MinimumAge = r.requirements.MinimumAge.String()
+	}
+	return summary
 }
 
 // RuleFor describes the rule that decides about a reference, or gives the
@@ -162,7 +166,7 @@ func (p Policy) RuleFor(ref Reference) (RuleSummary, error) {
 	if err != nil {
 		return RuleSummary{}, err
 	}
-	return Policy{rules: []compiledRule{rule}}.Rules()[0], nil
+	return rule.summary(), nil
 }
 
 // policyFile is the form of policy.toml.
