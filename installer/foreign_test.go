@@ -222,7 +222,24 @@ func TestForeignLayouts(t *testing.T) {
 			if found, err := runner.LookPath(alias+":1.2.3", i.Folder().Dir()); err != nil || found != installed.Path {
 				t.Errorf("the runner finds %q, %v", found, err)
 			}
+			lockedElsewhere(t, layout.Name(), installed)
 		})
+	}
+}
+
+// lockedElsewhere holds that what can be locked can be installed from the lock:
+// what says nothing of its version has that which the lock was written with.
+func lockedElsewhere(t *testing.T, layout string, want installer.Installed) {
+	t.Helper()
+	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(installer.FromLayout(layout)))
+	lock, err := i.Lock(t.Context(), installer.Lock{}, reference(t, alias), "", installer.ChangeOptions{})
+	if err != nil {
+		t.Errorf("lock: %v", err)
+		return
+	}
+	got, err := i.InstallLocked(t.Context(), lock, reference(t, alias))
+	if err != nil || !got.Receipt.Version.Equal(want.Receipt.Version) || got.Receipt.Manifest != want.Receipt.Manifest {
+		t.Errorf("from the lock: %s, %v; want %s", got.Receipt.Version, err, want.Receipt.Version)
 	}
 }
 

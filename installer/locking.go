@@ -188,22 +188,26 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 		return Installed{}, failed("installing", ref.String(), err)
 	}
 	i.warnChanged(ctx, err)
-	pinned := ref.WithDigest(entry.Index)
-	verified, err := i.Verify(ctx, pinned)
+	verified, err := i.verifyBy(ctx, ref, entry.pick)
 	if err != nil {
 		return Installed{}, err
 	}
 	if err := entry.matches(verified); err != nil {
 		return Installed{}, failed("installing", ref.String(), err)
 	}
-	// The receipt has the reference as it was asked for.
-	verified.Reference = ref
 	verified.Executable = cmp.Or(entry.platform(verified.Platform).Executable, verified.Executable)
 	if i.folder == nil {
 		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
 	}
 	installed, err = i.place(ctx, plugin, verified, InstallOptions{Reinstall: true}, true)
 	return installed, failed("installing", ref.String(), err)
+}
+
+// pick takes the digest that was locked, whatever the reference's tags point at
+// now, and the version that it was locked with: not every image says one.
+func (l Locked) pick(ctx context.Context, src Source, _ Reference) (picked, error) {
+	desc, err := pickDigest(ctx, src, l.Index)
+	return picked{desc: desc, version: l.Version, known: true, why: []string{"The lock has the digest; tags were not asked."}}, err
 }
 
 // lockedPresent gives what is installed of a locked entry if it is whole.

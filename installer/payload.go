@@ -182,7 +182,7 @@ func envVersion(config ocispec.Image) string {
 // settleVersion decides what the version is. The annotation of the layer is the
 // plugin's own word and names the folder; a version tag that says otherwise has
 // been moved, and is refused. Images without annotation have the version of the
-// tag, else what they say elsewhere.
+// tag, or the one that they were locked with, else what they say elsewhere.
 func (p payload) settleVersion(found picked) (version.Version, error) {
 	if p.annotated != "" || len(p.said) == 0 {
 		v, err := version.ParseTag(p.annotated)
@@ -190,7 +190,7 @@ func (p payload) settleVersion(found picked) (version.Version, error) {
 			return version.Version{}, fmt.Errorf("%w: annotation %s: %w", ErrNotPlugin, artifact.AnnotationLayer, err)
 		}
 		if found.known && !v.Equal(found.version) {
-			return version.Version{}, fmt.Errorf("%w: tag %s points at version %s", ErrMismatch, found.tag, v)
+			return version.Version{}, fmt.Errorf("%w: %s was asked for, the plugin says that it is %s", ErrMismatch, cmp.Or(found.tag, found.version.String()), v)
 		}
 		return v, nil
 	}

@@ -58,16 +58,23 @@ func (r Resolution) Digest() digest.Digest {
 // Errors match [ErrNotFound], [ErrNoVersion], [ErrNoPlatform], [ErrNotPlugin] or
 // one of the registry errors.
 func (i *Installer) Resolve(ctx context.Context, ref Reference) (Resolution, error) {
-	r, err := i.resolve(ctx, ref)
+	return i.resolveBy(ctx, ref, pick)
+}
+
+// chooser finds what of a source a reference stands for.
+type chooser func(ctx context.Context, src Source, ref Reference) (picked, error)
+
+func (i *Installer) resolveBy(ctx context.Context, ref Reference, choose chooser) (Resolution, error) {
+	r, err := i.resolve(ctx, ref, choose)
 	return r, failed("resolving", ref.String(), err)
 }
 
-func (i *Installer) resolve(ctx context.Context, ref Reference) (Resolution, error) {
+func (i *Installer) resolve(ctx context.Context, ref Reference, choose chooser) (Resolution, error) {
 	src, err := i.source(ctx, ref)
 	if err != nil {
 		return Resolution{}, err
 	}
-	found, err := pick(ctx, src, ref)
+	found, err := choose(ctx, src, ref)
 	if err != nil {
 		return Resolution{}, err
 	}
@@ -86,7 +93,8 @@ func (i *Installer) resolve(ctx context.Context, ref Reference) (Resolution, err
 type picked struct {
 	desc ocispec.Descriptor
 	tag  string
-	// version is that of the tag; known is false for digests and floating tags.
+	// version is that of the tag, or of the lock; known is false for digests and
+	// floating tags.
 	version version.Version
 	known   bool
 	why     []string
@@ -96,10 +104,7 @@ type picked struct {
 // looked up; from here on there are digests only.
 func pick(ctx context.Context, src Source, ref Reference) (picked, error) {
 	if ref.Pinned() {
-		desc, err := src.Resolve(ctx, ref.Digest().String())
-		if err == nil && desc.Digest != ref.Digest() {
-			err = fmt.Errorf("%w: asked for %s, got %s", ErrMismatch, ref.Digest(), desc.Digest)
-		}
+		desc, err := pickDigest(ctx, src, ref.Digest())
 		return picked{desc: desc, why: []string{"The reference has a digest; tags were not asked."}}, err
 	}
 	constraint, _ := ref.Constraint()
@@ -110,6 +115,14 @@ func pick(ctx context.Context, src Source, ref Reference) (picked, error) {
 		}
 	}
 	return pickListed(ctx, src, constraint)
+}
+
+func pickDigest(ctx context.Context, src Source, want digest.Digest) (ocispec.Descriptor, error) {
+	desc, err := src.Resolve(ctx, want.String())
+	if err == nil && desc.Digest != want {
+		err = fmt.Errorf("%w: asked for %s, got %s", ErrMismatch, want, desc.Digest)
+	}
+	return desc, err
 }
 
 // pickExact tries the tags that one version may have, without a listing.

@@ -93,11 +93,15 @@ type Verified struct {
 // signature that could not be fetched is [ErrEvidence], with the registry's
 // error; it is never taken for a missing one.
 func (i *Installer) Verify(ctx context.Context, ref Reference) (Verified, error) {
+	return i.verifyBy(ctx, ref, pick)
+}
+
+func (i *Installer) verifyBy(ctx context.Context, ref Reference, choose chooser) (Verified, error) {
 	rule, err := i.policy.ruleFor(ref.Name())
 	if err != nil {
 		return Verified{}, failed("verifying", ref.String(), err)
 	}
-	resolution, err := i.Resolve(ctx, ref)
+	resolution, err := i.resolveBy(ctx, ref, choose)
 	if err != nil {
 		return Verified{}, err
 	}
