@@ -25,13 +25,9 @@ DIST      := $(GO) run ./internal/dist/cmd/dist
 define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
-# A part that other work still has to bring says so and fails.
-define needs
-	@test -e '$(1)' || { echo "make $@: $(1) is not built yet" >&2; exit 1; }
-endef
 
 .PHONY: build test lint component fmt tidy fuzz bench cover demo dist share packages image repro contract interop e2e fixtures docs pictures \
-	release-rehearsal release-compare release-publish release-image release-check release-show ci clean help
+	release-rehearsal release-compare release-publish release-image release-check release-rebuild release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
 	@mkdir -p $(BUILD)/bin
@@ -114,14 +110,12 @@ contract: ## compare the simulator with real OpenStack services (OPENSTACK_LAB)
 	$(GO) test -count=1 -tags contract -timeout 30m ./internal/contract/...
 
 interop: ## compare with cosign and the runner's installer (builds them)
-	$(call needs,internal/interop)
 	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/interop/... ./packager/internal/signer ./installer/internal/trust
 
 e2e: ## run the artifact in real container software (Debian packages, root); KUBELET=1 builds and runs a kubelet, too
 	E2E_KUBELET='$(KUBELET)' $(GO) test -count=1 -tags e2e -timeout 40m -v ./internal/e2e
 
 fixtures: ## write the recorded signatures used by tests anew
-	$(call needs,internal/trusttest/fixtures)
 	$(GO) generate ./internal/trusttest/...
 
 docs: ## write the generated reference pages
@@ -141,6 +135,7 @@ RELEASE_REF   ?= ghcr.io/radome-io/fleeting-plugin-openstack:$(VERSION)
 RELEASE_FLAGS ?= --keyless
 IMAGE_REF     ?= ghcr.io/radome-io/fleeting-plugin:$(VERSION)
 CHECK_FLAGS   ?=
+INSTALL_FLAGS ?=
 FLEETING      := $(GO) run ./cmd/fleeting-plugin
 
 release-compare: ## release: compare two builds that were made on different machines
@@ -152,7 +147,7 @@ release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF
 	@if [[ -n "$${REGISTRY_USER:-}" ]]; then \
 		$(FLEETING) login "$(firstword $(subst /, ,$(RELEASE_REF)))" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
 	@find $(BUILD)/dist/plugin -type f -exec chmod 0755 {} +
-	$(FLEETING) release $(BUILD)/dist/plugin $(RELEASE_REF) $(RELEASE_FLAGS) \
+	$(FLEETING) release $(BUILD)/dist/plugin $(RELEASE_REF) $(RELEASE_FLAGS) --ldflags '$(LDFLAGS)' \
 		--title fleeting-plugin-openstack --licenses MIT \
 		--description "A fleeting plugin that runs GitLab CI jobs on OpenStack servers"
 
@@ -161,8 +156,11 @@ release-image: image ## release: push and sign the image of fleeting-plugin as I
 	$(FLEETING) sign $(IMAGE_REF) $(RELEASE_FLAGS)
 
 release-check: ## release: install RELEASE_REF as a user would, and verify what was installed
-	$(FLEETING) install --dir $(BUILD)/installed $(CHECK_FLAGS) $(RELEASE_REF)
-	$(FLEETING) list --dir $(BUILD)/installed
+	$(FLEETING) install --dir $(BUILD)/installed $(CHECK_FLAGS) $(INSTALL_FLAGS) $(RELEASE_REF)
+	$(FLEETING) verify --installed --dir $(BUILD)/installed
+
+release-rebuild: ## release: build RELEASE_REF again from the commit that its provenance names
+	$(FLEETING) rebuild $(CHECK_FLAGS) $(RELEASE_REF)
 
 release-show: ## release: make the GitHub release, with executables and checksums
 	gh release create 'v$(VERSION)' --verify-tag --title 'v$(VERSION)' --notes-file CHANGELOG.md $(BUILD)/dist/bin/* $(wildcard $(BUILD)/packages/*)

@@ -3,6 +3,7 @@ package packager
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"strings"
 	"time"
@@ -24,6 +25,10 @@ type Build struct {
 	Invocation string
 	// Finished is when the build ended; zero leaves it out.
 	Finished time.Time
+	// LDFlags are the -ldflags of the go command. An executable that was built
+	// with -trimpath does not say them, and without them nobody can build it
+	// again.
+	LDFlags string
 }
 
 // The build types. GitHub's is described at
@@ -131,7 +136,7 @@ func (b Build) Provenance() (Predicate, error) {
 	if b.Parameters == nil {
 		predicate.BuildDefinition.ExternalParameters = map[string]any{}
 	}
-	predicate.BuildDefinition.InternalParameters = b.Internal
+	predicate.BuildDefinition.InternalParameters = b.internal()
 	if b.Source != "" {
 		r := resource{URI: withoutUser(b.Source)}
 		if b.Revision != "" {
@@ -150,6 +155,16 @@ func (b Build) Provenance() (Predicate, error) {
 		return Predicate{}, fmt.Errorf("encoding provenance: %w", err)
 	}
 	return Predicate{Type: PredicateProvenance, Content: content}, nil
+}
+
+// internal adds what is the same on every platform to the parameters.
+func (b Build) internal() map[string]any {
+	if b.LDFlags == "" {
+		return b.Internal
+	}
+	all := map[string]any{"go": map[string]any{"ldflags": b.LDFlags}}
+	maps.Copy(all, b.Internal)
+	return all
 }
 
 func withoutUser(link string) string {

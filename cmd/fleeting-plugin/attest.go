@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
@@ -14,8 +15,7 @@ import (
 
 // newAttestCmd signs attestations about a published artifact.
 func newAttestCmd(app *cli.App) *cobra.Command {
-	var provenance bool
-	var files []string
+	var statements statementFlags
 	cmd := &cobra.Command{
 		Use:   "attest REF",
 		Short: "Attest the bills of materials and the provenance of a published artifact",
@@ -33,14 +33,14 @@ attached them.`,
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
 	flags := addSignFlags(app, cmd.Flags())
-	cmd.Flags().BoolVar(&provenance, "provenance", true, "attest SLSA provenance from the variables of GitHub Actions or GitLab CI")
-	cmd.Flags().StringArrayVar(&files, "predicate", nil, "`TYPE=FILE`: attest the JSON in FILE as a predicate of TYPE, a URI (repeatable)")
+	cmd.Flags().BoolVar(&statements.provenance, "provenance", true, "attest SLSA provenance from the variables of GitHub Actions or GitLab CI")
+	statements.add(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		signer, err := flags.signer()
 		if err != nil {
 			return err
 		}
-		predicates, err := readPredicates(app, provenance, files)
+		predicates, err := statements.read(app)
 		if err != nil {
 			return err
 		}
@@ -62,18 +62,31 @@ attached them.`,
 	return cmd
 }
 
-// readPredicates gathers what is attested beside the bills of materials.
-func readPredicates(app *cli.App, provenance bool, files []string) ([]packager.Predicate, error) {
+// statementFlags are those of commands that attest.
+type statementFlags struct {
+	provenance bool
+	files      []string
+	ldflags    string
+}
+
+func (s *statementFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&s.files, "predicate", nil, "`TYPE=FILE`: attest the JSON in FILE as a predicate of TYPE, a URI (repeatable)")
+	flags.StringVar(&s.ldflags, "ldflags", "", "say in the provenance which -ldflags the executables were built with, so that others can rebuild them")
+}
+
+// read gathers what is attested beside the bills of materials.
+func (s *statementFlags) read(app *cli.App) ([]packager.Predicate, error) {
 	var all []packager.Predicate
-	if provenance {
+	if s.provenance {
 		build := packager.DetectBuild(app.LookupEnv)
+		build.LDFlags = s.ldflags
 		p, err := build.Provenance()
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, p)
 	}
-	for _, f := range files {
+	for _, f := range s.files {
 		predicateType, path, ok := strings.Cut(f, "=")
 		if !ok || path == "" || !strings.Contains(predicateType, ":") {
 			return nil, cli.Usagef("--predicate %s: write TYPE=FILE, TYPE being a URI", f)

@@ -238,13 +238,21 @@ type installFlags struct {
 }
 
 func newInstallFlags(app *cli.App, cmd *cobra.Command) *installFlags {
-	f := &installFlags{folderFlags: newFolderFlags(app, cmd), policyFlags: newPolicyFlags(app, cmd), app: app}
+	f := newFetchFlags(app, cmd)
+	f.folderFlags = newFolderFlags(app, cmd)
+	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this platform, such as linux/arm64 (default: this machine's)")
+	return f
+}
+
+// newFetchFlags leaves out what says where and for what to install.
+func newFetchFlags(app *cli.App, cmd *cobra.Command) *installFlags {
+	f := &installFlags{folderFlags: &folderFlags{app: app}, policyFlags: newPolicyFlags(app, cmd), app: app}
+	mapInstallerErrors(app)
 	f.registry = app.RegistryFlags(cmd.Flags())
 	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this mirror: an OCI layout folder or a tar file")
 	cmd.Flags().StringToStringVar(&f.mirrors, "registry-mirror", nil,
 		"fetch names that begin with FROM from TO, as `FROM=TO`; policies go by the name before (repeatable)")
 	cmd.Flags().Lookup("registry-mirror").DefValue = "" // help would say (default [])
-	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this platform, such as linux/arm64 (default: this machine's)")
 	return f
 }
 

@@ -23,7 +23,7 @@ type releaseFlags struct {
 	unsigned     bool
 	noProvenance bool
 	noChecksums  bool
-	predicates   []string
+	statements   statementFlags
 }
 
 // newReleaseCmd does all that publishing takes.
@@ -55,7 +55,7 @@ publish the plain executables as well.`,
 	cmd.Flags().BoolVar(&f.unsigned, "insecure-unsigned", false, "publish without a signature; installers refuse it by default")
 	cmd.Flags().BoolVar(&f.noProvenance, "no-provenance", false, "attest no SLSA provenance")
 	cmd.Flags().BoolVar(&f.noChecksums, "no-checksums", false, "write no SHA256SUMS into DIR")
-	cmd.Flags().StringArrayVar(&f.predicates, "predicate", nil, "`TYPE=FILE`: attest the JSON in FILE as a predicate of TYPE, a URI (repeatable)")
+	f.statements.add(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return f.run(cmd, app, registry, pack, sign, args)
 	}
@@ -79,7 +79,8 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 		return err
 	}
 	if f.opts.Signer != nil {
-		if f.opts.Predicates, err = readPredicates(app, !f.noProvenance, f.predicates); err != nil {
+		f.statements.provenance = !f.noProvenance
+		if f.opts.Predicates, err = f.statements.read(app); err != nil {
 			return err
 		}
 	}
@@ -107,7 +108,7 @@ func (f *releaseFlags) signer(sign *signFlags) (*packager.Signer, error) {
 	switch {
 	case sign.given() && f.unsigned:
 		return nil, cli.Usagef("--insecure-unsigned excludes --key and --keyless")
-	case f.unsigned && len(f.predicates) > 0:
+	case f.unsigned && len(f.statements.files) > 0:
 		return nil, cli.Usagef("--predicate needs --key or --keyless: an attestation is signed")
 	case f.unsigned:
 		return nil, nil //nolint:nilnil // no signer is what was asked for

@@ -41,7 +41,11 @@ func publishing(t *testing.T) func(*testscript.Env) error {
 			t.Fatal(err)
 		}
 	}
+	caches := goCaches(t)
 	return func(env *testscript.Env) error {
+		for name, dir := range caches {
+			env.Setenv(name, dir)
+		}
 		env.Setenv("KEY", filepath.Join(root, "cosign.key"))
 		env.Setenv("PUBLIC_KEY", filepath.Join(root, "cosign.pub"))
 		env.Setenv("KEY_PASSWORD", "secret")

@@ -1,0 +1,134 @@
+package rebuild
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+// ErrOrigin is an origin that cannot be used: none is named, or it is one that
+// is not fetched.
+var ErrOrigin = errors.New("no usable source")
+
+// Origin says where the source of something published is.
+type Origin struct {
+	// Repository is the address of a git repository, https://….
+	Repository string `json:"repository,omitempty"`
+	// Ref is the git ref that was built, such as refs/tags/v1.2.3.
+	Ref string `json:"ref,omitempty"`
+	// Revision is the commit, in full.
+	Revision string `json:"revision,omitempty"`
+	// LDFlags are the -ldflags of the go command, where the publisher says them.
+	LDFlags string `json:"ldflags,omitempty"`
+}
+
+// ReadProvenance reads the predicate of a SLSA provenance v1: the first
+// resolved dependency with a git commit, and the linker flags that our own
+// provenance carries. https://slsa.dev/spec/v1.0/provenance
+func ReadProvenance(predicate []byte) (Origin, error) {
+	var p struct {
+		BuildDefinition struct {
+			ResolvedDependencies []struct {
+				URI    string            `json:"uri"`
+				Digest map[string]string `json:"digest"`
+			} `json:"resolvedDependencies"`
+			InternalParameters struct {
+				Go struct {
+					LDFlags string `json:"ldflags"`
+				} `json:"go"`
+			} `json:"internalParameters"`
+		} `json:"buildDefinition"`
+	}
+	if err := json.Unmarshal(predicate, &p); err != nil {
+		return Origin{}, fmt.Errorf("%w: the provenance cannot be read: %w", ErrOrigin, err)
+	}
+	origin := Origin{LDFlags: p.BuildDefinition.InternalParameters.Go.LDFlags}
+	for _, dependency := range p.BuildDefinition.ResolvedDependencies {
+		if commit := dependency.Digest["gitCommit"]; commit != "" {
+			origin.Revision = commit
+			origin.Repository, origin.Ref = splitRef(strings.TrimPrefix(dependency.URI, "git+"))
+			break
+		}
+	}
+	return origin, nil
+}
+
+// splitRef takes "@ref" off an address; a user name's @ comes before the host.
+func splitRef(address string) (repository, ref string) {
+	if at := strings.LastIndexByte(address, '@'); at > strings.LastIndex(address, "://")+2 && strings.Contains(address[:at], "/") &&
+		strings.HasPrefix(address[at+1:], "refs/") {
+		return address[:at], address[at+1:]
+	}
+	return address, ""
+}
+
+// revision is a full commit name, of SHA-1 or SHA-256; nothing else pins one.
+var revision = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
+
+// check refuses what git would take for something else than an address of a
+// web server: its other transports run programs or read local files.
+func (o Origin) check() error {
+	if o.Repository == "" || o.Revision == "" {
+		return fmt.Errorf("%w: repository and commit are not named", ErrOrigin)
+	}
+	if !revision.MatchString(o.Revision) {
+		return fmt.Errorf("%w: %q is not the full name of a commit", ErrOrigin, o.Revision)
+	}
+	u, err := url.Parse(o.Repository)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrOrigin, err)
+	}
+	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
+		return fmt.Errorf("%w: %s is not an https address", ErrOrigin, o.Repository)
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Clone fetches the source into dir, which must not be there, and checks the
+// commit out. Only https is spoken, and no hook and no submodule of the
+// repository is used. git compares every object with the commit's name, so what
+// lies there is what the name stands for.
+func (o Origin) Clone(ctx context.Context, dir string) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	for _, args := range [][]string{
+		{"clone", "--quiet", "--no-checkout", "--template=", "--", o.Repository, dir},
+		{"-C", dir, "-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "checkout", "--quiet", "--detach", o.Revision},
+	} {
+		if out, err := git(ctx, args...); err != nil {
+			return fmt.Errorf("git %s %s: %w\n%s", args[0], o.Repository, err, out)
+		}
+	}
+	return nil
+}
+
+// Head gives the commit that is checked out in dir, "" if dir is none, and
+// whether files differ from it.
+func Head(ctx context.Context, dir string) (commit string, modified bool) {
+	commit, err := git(ctx, "-C", dir, "rev-parse", "HEAD")
+	if err != nil {
+		return "", false
+	}
+	status, err := git(ctx, "-C", dir, "status", "--porcelain")
+	return commit, err != nil || status != ""
+}
+
+func git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", args...) // #nosec G204 -- addresses and commits are checked above
+	cmd.Env = append(os.Environ(), "GIT_ALLOW_PROTOCOL=https:http", "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1")
+	out, err := cmd.CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
