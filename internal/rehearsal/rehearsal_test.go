@@ -26,7 +26,8 @@ const (
 	installedAs = "registry.example.com/rehearsal/fleeting-plugin-openstack"
 )
 
-func TestRelease(t *testing.T) {
+// TestRehearsal opens the lab once for everything.
+func TestRehearsal(t *testing.T) {
 	running := siglab.Runs(t.Context())
 	lab, err := siglab.Open(t.Context(), os.Stderr)
 	if err != nil {
@@ -39,6 +40,15 @@ func TestRelease(t *testing.T) {
 			}
 		})
 	}
+	t.Run("release", func(t *testing.T) { release(t, lab) })
+	t.Run("action", func(t *testing.T) { action(t, lab) })
+	t.Run("component", func(t *testing.T) { component(t, lab) })
+	t.Run("template", func(t *testing.T) { template(t, lab) })
+}
+
+// release takes the steps of .github/workflows/release.yml.
+func release(t *testing.T, lab *siglab.Lab) {
+	t.Helper()
 	work := t.TempDir()
 	one, other := clone(t, filepath.Join(work, "one")), clone(t, filepath.Join(work, "another", "machine"))
 
@@ -52,23 +62,75 @@ func TestRelease(t *testing.T) {
 	download(t, filepath.Join(other, "build", "dist"), filepath.Join(publisher, "downloaded", "dist-again"))
 	step(t, "compare", func() { run(t, publisher, nil, "release-compare") })
 
-	// 3. Publish, without a key.
-	reference := fmt.Sprintf("%s/rehearsal-%s/fleeting-plugin-openstack:%s", siglab.Registry, strings.ToLower(rand.Text()[:8]), version)
-	token, err := lab.Token(t.Context())
+	// 3. Publish, without a key, as a workflow at the present commit.
+	forge := serveGit(t, publisher)
+	token, err := lab.TokenAt(t.Context(), forge.commit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := lab.Path("trust", "trusted_root.json")
-	flags := strings.Join([]string{
-		"--keyless", "--identity-token", token, "--fulcio-url", siglab.Fulcio, "--rekor-url", siglab.Rekor1, "--trusted-root", root,
-	}, " ")
-	step(t, "publish", func() { run(t, publisher, nil, "release-publish", "RELEASE_REF="+reference, "RELEASE_FLAGS="+flags) })
-
-	image := fmt.Sprintf("%s/rehearsal-%s/fleeting-plugin:%s", siglab.Registry, strings.ToLower(rand.Text()[:8]), version)
+	flags := keylessFlags(lab) + " --identity-token " + token
+	reference, image := newReference("fleeting-plugin-openstack"), newReference("fleeting-plugin")
+	step(t, "publish", func() {
+		run(t, publisher, forge.github(), "release-publish", "RELEASE_REF="+reference, "RELEASE_FLAGS="+flags)
+	})
 	step(t, "image", func() { run(t, publisher, nil, "release-image", "IMAGE_REF="+image, "RELEASE_FLAGS="+flags) })
 
-	// 4. Install as a user would, on a machine that has nothing but the policy.
-	policy := filepath.Join(work, "policy.toml")
+	// 4. Install as a user would, on a machine that has nothing but the policy,
+	// and build it once more.
+	policy := writePolicy(t, lab)
+	user := clone(t, filepath.Join(work, "user"))
+	check := []string{"RELEASE_REF=" + reference, "CHECK_FLAGS=--policy " + policy, "INSTALL_FLAGS=--as " + installedAs}
+	step(t, "check", func() { run(t, user, nil, append([]string{"release-check"}, check...)...) })
+	installed := filepath.Join(user, "build", "installed", filepath.FromSlash(installedAs), version, "plugin")
+	if got, want := read(t, installed), read(t, filepath.Join(one, "build", "dist", "plugin", "linux", "amd64", "plugin")); !bytes.Equal(got, want) {
+		t.Errorf("what was installed (%d bytes) is not what was built (%d bytes)", len(got), len(want))
+	}
+	step(t, "rebuild from the provenance", func() { t.Log(run(t, user, nil, append([]string{"release-rebuild"}, check...)...)) })
+
+	// 5. Both cosigns.
+	for _, v := range []int{2, 3} {
+		step(t, fmt.Sprintf("cosign %d", v), func() { cosign(t, lab, v, reference, image) })
+	}
+
+	// 6. One changed line on one of the machines is told apart.
+	main := filepath.Join(other, "cmd", "fleeting-plugin-openstack", "main.go")
+	write(t, main, string(read(t, main))+"\nfunc init() { println() }\n")
+	run(t, other, nil, "dist")
+	download(t, filepath.Join(other, "build", "dist"), filepath.Join(publisher, "downloaded", "dist-again"))
+	if out, err := makeIn(t.Context(), publisher, nil, "release-compare"); err == nil {
+		t.Errorf("a changed line was not told apart:\n%s", out)
+	}
+}
+
+func cosign(t *testing.T, lab *siglab.Lab, major int, references ...string) {
+	t.Helper()
+	args := []string{
+		"verify", "--insecure-ignore-sct", "--trusted-root", trustedRoot(lab),
+		"--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer,
+	}
+	out, err := lab.Cosign(t.Context(), major, append(args, references...)...)
+	if err != nil {
+		t.Errorf("cosign %d: %v", major, err)
+	}
+	t.Logf("cosign %d: %s", major, out)
+}
+
+func trustedRoot(lab *siglab.Lab) string { return lab.Path("trust", "trusted_root.json") }
+
+// keylessFlags lead to the lab in place of the public instance.
+func keylessFlags(lab *siglab.Lab) string {
+	return strings.Join([]string{"--keyless", "--fulcio-url", siglab.Fulcio, "--rekor-url", siglab.Rekor1, "--trusted-root", trustedRoot(lab)}, " ")
+}
+
+// newReference is a repository that nobody has used.
+func newReference(name string) string {
+	return fmt.Sprintf("%s/rehearsal-%s/%s:%s", siglab.Registry, strings.ToLower(rand.Text()[:8]), name, version)
+}
+
+// writePolicy writes what a user of the lab's registry trusts.
+func writePolicy(t *testing.T, lab *siglab.Lab) string {
+	t.Helper()
+	policy := filepath.Join(t.TempDir(), "policy.toml")
 	write(t, policy, fmt.Sprintf(`version = 1
 [[rule]]
 scope = "%s/**"
@@ -81,36 +143,8 @@ scope = "%s/**"
   type = "provenance"
   [[rule.attestation]]
   type = "sbom"
-`, siglab.Registry, siglab.Issuer, siglab.Subject, root))
-	user := clone(t, filepath.Join(work, "user"))
-	step(t, "check", func() {
-		run(t, user, nil, "release-check", "RELEASE_REF="+reference, "CHECK_FLAGS=--policy "+policy+" --as "+installedAs)
-	})
-	installed := filepath.Join(user, "build", "installed", filepath.FromSlash(installedAs), version, "plugin")
-	if got, want := read(t, installed), read(t, filepath.Join(one, "build", "dist", "plugin", "linux", "amd64", "plugin")); !bytes.Equal(got, want) {
-		t.Errorf("what was installed (%d bytes) is not what was built (%d bytes)", len(got), len(want))
-	}
-
-	// 5. Both cosigns.
-	for _, v := range []int{2, 3} {
-		step(t, fmt.Sprintf("cosign %d", v), func() {
-			out, err := lab.Cosign(t.Context(), v, "verify", "--insecure-ignore-sct", "--trusted-root", root,
-				"--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, reference, image)
-			if err != nil {
-				t.Errorf("cosign %d: %v", v, err)
-			}
-			t.Logf("cosign %d: %s", v, out)
-		})
-	}
-
-	// 6. One changed line on one of the machines is told apart.
-	main := filepath.Join(other, "cmd", "fleeting-plugin-openstack", "main.go")
-	write(t, main, string(read(t, main))+"\nfunc init() { println() }\n")
-	run(t, other, nil, "dist")
-	download(t, filepath.Join(other, "build", "dist"), filepath.Join(publisher, "downloaded", "dist-again"))
-	if out, err := makeIn(t.Context(), publisher, nil, "release-compare"); err == nil {
-		t.Errorf("a changed line was not told apart:\n%s", out)
-	}
+`, siglab.Registry, siglab.Issuer, siglab.Subject, trustedRoot(lab)))
+	return policy
 }
 
 // clone makes a fresh checkout of the repository's present commit.
@@ -127,12 +161,14 @@ func clone(t *testing.T, dir string) string {
 	return dir
 }
 
-// run calls make in a checkout.
-func run(t *testing.T, dir string, env []string, args ...string) {
+// run calls make in a checkout and returns what it printed.
+func run(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
-	if out, err := makeIn(t.Context(), dir, env, args...); err != nil {
+	out, err := makeIn(t.Context(), dir, env, args...)
+	if err != nil {
 		t.Fatalf("make %s: %v\n%s", args[0], err, out)
 	}
+	return out
 }
 
 func makeIn(ctx context.Context, dir string, env []string, args ...string) (string, error) {

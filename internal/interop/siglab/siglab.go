@@ -144,7 +144,17 @@ func (l *Lab) Token(ctx context.Context) (string, error) {
 
 // TokenFor gets one for the same workflow at another git ref.
 func (l *Lab) TokenFor(ctx context.Context, ref string) (string, error) {
-	q := url.Values{"repo": {"lab-org/lab-plugin"}, "ref": {ref}, "workflow": {"release.yml"}}
+	return l.token(ctx, url.Values{"ref": {ref}})
+}
+
+// TokenAt gets one for [Subject] that names a commit.
+func (l *Lab) TokenAt(ctx context.Context, commit string) (string, error) {
+	return l.token(ctx, url.Values{"ref": {"refs/tags/v1.2.3"}, "sha": {commit}})
+}
+
+func (l *Lab) token(ctx context.Context, q url.Values) (string, error) {
+	q.Set("repo", "lab-org/lab-plugin")
+	q.Set("workflow", "release.yml")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, Issuer+"/token?"+q.Encode(), http.NoBody)
 	if err != nil {
 		return "", err

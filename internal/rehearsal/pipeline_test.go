@@ -1,0 +1,282 @@
+//go:build rehearsal
+
+package rehearsal_test
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+	"gopkg.in/yaml.v3"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
+)
+
+const (
+	ourModule = "github.com/radome-io/fleeting-plugin-openstack"
+	// dummy is the plugin that fleeting's own module ships.
+	dummy = "gitlab.com/gitlab-org/fleeting/fleeting/plugin/fleeting-plugin-dummy/cmd/fleeting-plugin-dummy"
+)
+
+// machine is one that a pipeline runs on: a home of its own, and a module proxy
+// that has this repository as a released version.
+type machine struct {
+	work string
+	env  []string
+}
+
+func newMachine(t *testing.T) machine {
+	t.Helper()
+	m := machine{work: t.TempDir()}
+	source := clone(t, filepath.Join(m.work, "source"))
+	serveModule(t, source, filepath.Join(m.work, "proxy"))
+	upstream := goEnv(t, "GOPROXY")
+	known := "file://" + filepath.ToSlash(filepath.Join(goEnv(t, "GOMODCACHE"), "cache", "download"))
+	m.env = []string{
+		"HOME=" + filepath.Join(m.work, "home"), "PATH=" + filepath.Join(m.work, "home", "go", "bin") + string(os.PathListSeparator) + os.Getenv("PATH"),
+		"TMPDIR=" + m.dir(t, "tmp"), "GOCACHE=" + goEnv(t, "GOCACHE"), "GOMODCACHE=" + filepath.Join(m.work, "modules"),
+		"GOPROXY=file://" + filepath.ToSlash(filepath.Join(m.work, "proxy")) + "," + known + "," + upstream,
+		"GONOSUMDB=" + ourModule, "GOFLAGS=-trimpath -modcacherw", "CGO_ENABLED=0", "TOOL_VERSION=v" + version,
+	}
+	return m
+}
+
+func (m machine) dir(t *testing.T, name string) string {
+	t.Helper()
+	dir := filepath.Join(m.work, name)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// serveModule lays the module out as a proxy of it.
+// https://go.dev/ref/mod#goproxy-protocol
+func serveModule(t *testing.T, source, proxy string) {
+	t.Helper()
+	dir := filepath.Join(proxy, filepath.FromSlash(ourModule), "@v")
+	var archive bytes.Buffer
+	if err := zip.CreateFromDir(&archive, module.Version{Path: ourModule, Version: "v" + version}, source); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "list"), "v"+version+"\n")
+	write(t, filepath.Join(dir, "v"+version+".info"), `{"Version": "v`+version+`"}`)
+	write(t, filepath.Join(dir, "v"+version+".mod"), string(read(t, filepath.Join(source, "go.mod"))))
+	write(t, filepath.Join(dir, "v"+version+".zip"), archive.String())
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+// bash runs lines as a job does: the first that fails ends it.
+func (m machine) bash(t *testing.T, dir string, env []string, lines ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", strings.Join(lines, "\n"))
+	cmd.Dir, cmd.Env = dir, slices.Concat(m.env, env)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(lines, "\n"), err, out)
+	}
+	return string(out)
+}
+
+// buildDummy builds the dummy plugin for two platforms, as its publisher would,
+// and takes the executable bit off, as artifacts of pipelines do.
+func (m machine) buildDummy(t *testing.T) string {
+	t.Helper()
+	dist := m.dir(t, "dist")
+	for _, arch := range []string{"amd64", "arm64"} {
+		out := filepath.Join(dist, "linux", arch, "plugin")
+		m.bash(t, filepath.Join(m.work, "source"), []string{"GOOS=linux", "GOARCH=" + arch}, "go build -buildvcs=false -ldflags '-s -w' -o "+out+" "+dummy)
+		if err := os.Chmod(out, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dist
+}
+
+// fill puts values into a text that asks for them between opening and
+// closing.
+func fill(t *testing.T, text, opening, closing string, values map[string]string) string {
+	t.Helper()
+	pattern := regexp.MustCompile(regexp.QuoteMeta(opening) + ` *([a-z_.-]+) *` + regexp.QuoteMeta(closing))
+	return pattern.ReplaceAllStringFunc(text, func(found string) string {
+		name := pattern.FindStringSubmatch(found)[1]
+		value, ok := values[name]
+		if !ok {
+			t.Fatalf("%s has no value", name)
+		}
+		return value
+	})
+}
+
+// runAction runs the steps of our action as GitHub does, and returns its
+// outputs. The step that installs Go is left out: Go is here.
+func (m machine) runAction(t *testing.T, dir string, env []string, with map[string]string) string {
+	t.Helper()
+	path := filepath.Join(m.work, "source", ".github", "actions", "publish")
+	var definition struct {
+		Inputs map[string]struct {
+			Default string `yaml:"default"`
+		} `yaml:"inputs"`
+		Runs struct {
+			Steps []struct {
+				Run string            `yaml:"run"`
+				Env map[string]string `yaml:"env"`
+			} `yaml:"steps"`
+		} `yaml:"runs"`
+	}
+	if err := yaml.Unmarshal(read(t, filepath.Join(path, "action.yml")), &definition); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{"github.action_path": path, "github.actor": "actor", "github.token": ""}
+	for name, input := range definition.Inputs {
+		values["inputs."+name] = fill(t, input.Default, "${{", "}}", values)
+	}
+	for name, value := range with {
+		if _, ok := definition.Inputs[name]; !ok {
+			t.Fatalf("the action has no input %s", name)
+		}
+		values["inputs."+name] = value
+	}
+	output := filepath.Join(m.work, "output")
+	write(t, output, "")
+	for _, step := range definition.Runs.Steps {
+		if step.Run == "" {
+			continue
+		}
+		env := append(slices.Clone(env), "GITHUB_OUTPUT="+output)
+		for name, value := range step.Env {
+			env = append(env, name+"="+fill(t, value, "${{", "}}", values))
+		}
+		t.Log(m.bash(t, dir, env, fill(t, step.Run, "${{", "}}", values)))
+	}
+	return string(read(t, output))
+}
+
+// action publishes the dummy plugin with the GitHub Action.
+func action(t *testing.T, lab *siglab.Lab) {
+	t.Helper()
+	m := newMachine(t)
+	dist, reference := m.buildDummy(t), newReference("dummy")
+	forge := serveGit(t, filepath.Join(m.work, "source"))
+	var outputs string
+	step(t, "action", func() {
+		outputs = m.runAction(t, m.work, slices.Concat(forge.github(), tokenService(t, lab, forge.commit)), map[string]string{
+			"dist": dist, "reference": reference, "tool-version": "v" + version, "flags": labFlags(lab),
+		})
+	})
+	if !regexp.MustCompile(`^digest=sha256:[0-9a-f]{64}\n$`).MatchString(outputs) {
+		t.Errorf("outputs of the action: %q", outputs)
+	}
+	m.installs(t, lab, reference)
+	for _, v := range []int{2, 3} {
+		cosign(t, lab, v, reference)
+	}
+}
+
+// labFlags go where a job has its identity from the pipeline.
+func labFlags(lab *siglab.Lab) string { return strings.TrimPrefix(keylessFlags(lab), "--keyless ") }
+
+// installs installs what was published as a user does, and starts it.
+func (m machine) installs(t *testing.T, lab *siglab.Lab, reference string) {
+	t.Helper()
+	policy := writePolicy(t, lab)
+	m.bash(t, m.work, nil, "go install "+ourModule+"/cmd/fleeting-plugin@v"+version)
+	step(t, "install", func() {
+		t.Log(m.bash(t, m.work, nil,
+			"fleeting-plugin install --policy "+policy+" --dir installed --as "+installedAs+" "+reference,
+			"fleeting-plugin verify --installed --dir installed",
+			filepath.Join("installed", filepath.FromSlash(installedAs), version, "plugin")+" -version",
+		))
+	})
+}
+
+// component publishes the dummy plugin with the GitLab component.
+func component(t *testing.T, lab *siglab.Lab) {
+	t.Helper()
+	m := newMachine(t)
+	dist, reference := m.buildDummy(t), newReference("dummy")
+	forge := serveGit(t, filepath.Join(m.work, "source"))
+	header, body, _ := strings.Cut(string(read(t, filepath.Join(m.work, "source", "templates", "publish.yml"))), "\n---\n")
+	var spec struct {
+		Spec struct {
+			Inputs map[string]struct {
+				Default string `yaml:"default"`
+			} `yaml:"inputs"`
+		} `yaml:"spec"`
+	}
+	if err := yaml.Unmarshal([]byte(header), &spec); err != nil {
+		t.Fatal(err)
+	}
+	values := map[string]string{}
+	for name, input := range spec.Spec.Inputs {
+		values["inputs."+name] = input.Default
+	}
+	values["inputs.dist"], values["inputs.tool-version"], values["inputs.flags"] = dist, "v"+version, labFlags(lab)
+	var jobs map[string]struct {
+		Variables map[string]string `yaml:"variables"`
+		Script    []string          `yaml:"script"`
+	}
+	if err := yaml.Unmarshal([]byte(fill(t, body, "$[[", "]]", values)), &jobs); err != nil {
+		t.Fatal(err)
+	}
+	job := jobs["publish-fleeting-plugin"]
+	token, err := lab.TokenAt(t.Context(), forge.commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables := map[string]string{"SIGSTORE_ID_TOKEN": token}
+	for _, pair := range forge.gitlab(strings.TrimSuffix(reference, ":"+version)) {
+		name, value, _ := strings.Cut(pair, "=")
+		variables[name] = value
+	}
+	var env []string
+	for name, value := range variables {
+		env = append(env, name+"="+value)
+	}
+	for name, value := range job.Variables {
+		env = append(env, name+"="+os.Expand(value, func(name string) string { return variables[name] }))
+	}
+	step(t, "component", func() { t.Log(m.bash(t, m.work, env, job.Script...)) })
+	m.installs(t, lab, reference)
+}
+
+// template releases the plugin of docs/template from a repository of its own,
+// and builds it again from what its provenance says.
+func template(t *testing.T, lab *siglab.Lab) {
+	t.Helper()
+	m := newMachine(t)
+	repository := filepath.Join(m.work, "repository")
+	if err := os.CopyFS(repository, os.DirFS(filepath.Join(m.work, "source", "docs", "template"))); err != nil {
+		t.Fatal(err)
+	}
+	git(t, repository, "init", "-q", "--initial-branch", "main")
+	git(t, repository, "add", ".")
+	git(t, repository, "commit", "-q", "-m", "first")
+	git(t, repository, "tag", "v"+version)
+	forge := serveGit(t, repository)
+	reference := newReference("acme")
+	step(t, "template: test and build", func() { m.bash(t, repository, nil, "make test dist") })
+	step(t, "template: publish", func() {
+		m.runAction(t, repository, slices.Concat(forge.github(), tokenService(t, lab, forge.commit)), map[string]string{
+			"dist": "dist", "reference": reference, "tool-version": "v" + version, "flags": labFlags(lab), "ldflags-command": "make -s ldflags",
+		})
+	})
+	m.installs(t, lab, reference)
+	policy := writePolicy(t, lab)
+	step(t, "template: rebuild", func() { t.Log(m.bash(t, m.work, nil, "fleeting-plugin rebuild --policy "+policy+" "+reference)) })
+}
