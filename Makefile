@@ -6,6 +6,7 @@ SHELL       := /bin/bash
 GO        ?= go
 TOOL      := $(GO) tool -modfile=internal/tools/go.mod
 ACTIONLINT := $(GO) tool -modfile=internal/tools/actionlint/go.mod actionlint
+LINT      := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod golangci-lint
 BUILD     := build
 VERSION   ?= $(shell v=$$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null) && echo "$${v\#v}" || echo 0.0.0-dev)
 REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
@@ -16,6 +17,9 @@ FUZZTIME  ?= 30s
 KUBELET   ?=
 # The tags of tests that need more than the go command; lint reads them too.
 TAGS      := contract,e2e,interop,rehearsal
+# The folder of every module of the repository, and those that have code.
+MODULES    = $(dir $(shell git ls-files go.mod '*/go.mod'))
+CODE       = $(foreach dir,$(MODULES),$(if $(wildcard $(dir)*.go),$(dir)))
 # Every shell script, whatever it is called.
 SCRIPTS    = $(shell git grep -lE '^\#!.*\bbash$$')
 LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
@@ -37,25 +41,23 @@ test: ## run every test that needs no installed service
 	$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m ./...
 
 lint: ## check style, import arrows, workflows and scripts
-	$(TOOL) golangci-lint fmt --diff ./...
-	$(TOOL) golangci-lint run --build-tags $(TAGS) ./...
+	$(LINT) fmt --diff ./...
+	$(LINT) run --build-tags $(TAGS) ./...
+	@for dir in $(CODE); do echo "golangci-lint: $$dir"; (cd "$$dir" && $(LINT) run --build-tags $(TAGS) ./...) || exit 1; done
 	$(ACTIONLINT)
+	$(ACTIONLINT) docs/template/.github/workflows/*.yml
 	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); \
 	else echo "shellcheck is not installed: the scripts, and those in workflows, are not read" >&2; test -z "$${CI:-}"; fi
-	@$(GO) mod tidy -diff
-	@$(GO) -C internal/tools mod tidy -diff
-	@$(GO) -C internal/tools/actionlint mod tidy -diff
+	@for dir in $(MODULES); do $(GO) -C "$$dir" mod tidy -diff || exit 1; done
 
 component: ## hold the GitLab component against GitLab's schema (npm, Node.js 22)
 	@.ci/component
 
 fmt: ## format the code
-	$(TOOL) golangci-lint fmt ./...
+	$(LINT) fmt ./...
 
 tidy: ## tidy the go.mod files
-	$(GO) mod tidy
-	$(GO) -C internal/tools mod tidy
-	$(GO) -C internal/tools/actionlint mod tidy
+	@for dir in $(MODULES); do echo "go mod tidy: $$dir"; $(GO) -C "$$dir" mod tidy || exit 1; done
 
 fuzz: ## run each fuzz target for FUZZTIME (30s)
 	@$(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | while read -r pkg; do \
@@ -84,8 +86,10 @@ dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
 
 SHARE := $(BUILD)/share/fleeting-plugin
 share: ## write manual pages and completions for packages (build/share)
-	@mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d
+	@mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d \
+		$(SHARE)-openstack/man/man1
 	@$(FLEETING) man | gzip -9n >$(SHARE)/man/man1/fleeting-plugin.1.gz
+	@$(GO) run ./cmd/fleeting-plugin-openstack man | gzip -9n >$(SHARE)-openstack/man/man1/fleeting-plugin-openstack.1.gz
 	@$(FLEETING) completion bash >$(SHARE)/bash-completion/completions/fleeting-plugin
 	@$(FLEETING) completion zsh >$(SHARE)/zsh/vendor-completions/_fleeting-plugin
 	@$(FLEETING) completion fish >$(SHARE)/fish/vendor_completions.d/fleeting-plugin.fish

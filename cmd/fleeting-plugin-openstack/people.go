@@ -66,6 +66,9 @@ func isForPeople(args []string) bool {
 func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts ...plugin.Option) int {
 	chosen, ok := commands()[args[0]]
 	switch {
+	case args[0] == "man":
+		man(out)
+		return exitOK
 	case !ok && (args[0] == "help" || strings.HasPrefix(args[0], "-")):
 		usage(out)
 		return exitOK
@@ -74,14 +77,9 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		return exitUsage
 	}
 	c := &call{out: out, opts: opts}
-	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	var path, runner, output string
+	flags := c.flags(args[0], &path, &runner, &output)
 	flags.SetOutput(errs)
-	path := flags.String("config", "/etc/gitlab-runner/config.toml", "the runner's config.toml, or a JSON file that is a plugin_config")
-	runner := flags.String("runner", "", "name of the [[runners]] entry, if several use this plugin")
-	output := flags.String("output", "text", "text or json")
-	if args[0] == "cleanup" {
-		flags.BoolVar(&c.yes, "yes", false, "really delete")
-	}
 	flags.Usage = func() {
 		fmt.Fprintf(errs, "fleeting-plugin-openstack %s: %s\n\nFlags:\n", args[0], chosen.summary)
 		flags.PrintDefaults()
@@ -96,13 +94,13 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 	case flags.NArg() > 0:
 		fmt.Fprintf(errs, "%s: unexpected argument %q; see %s --help\n", args[0], flags.Arg(0), args[0])
 		return exitUsage
-	case *output != "text" && *output != "json":
-		fmt.Fprintf(errs, "%s: unknown format %q for --output: use text or json\n", args[0], *output)
+	case output != "text" && output != "json":
+		fmt.Fprintf(errs, "%s: unknown format %q for --output: use text or json\n", args[0], output)
 		return exitUsage
 	}
-	c.asJSON = *output == "json"
+	c.asJSON = output == "json"
 	var err error
-	if c.config, err = readConfig(*path, *runner); err != nil {
+	if c.config, err = readConfig(path, runner); err != nil {
 		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
 		return exitUsage
 	}
@@ -116,11 +114,26 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 	return exitFailed
 }
 
+// order is that in which help and manual show the commands.
+func order() []string { return []string{"check", "plan", "list", "cleanup"} }
+
+// flags are those of one command.
+func (c *call) flags(name string, path, runner, output *string) *flag.FlagSet {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	flags.StringVar(path, "config", "/etc/gitlab-runner/config.toml", "the runner's config.toml, or a JSON file that is a plugin_config")
+	flags.StringVar(runner, "runner", "", "name of the [[runners]] entry, if several use this plugin")
+	flags.StringVar(output, "output", "text", "text or json")
+	if name == "cleanup" {
+		flags.BoolVar(&c.yes, "yes", false, "really delete")
+	}
+	return flags
+}
+
 func usage(out io.Writer) {
 	fmt.Fprint(out, "fleeting-plugin-openstack is started by GitLab Runner, without arguments. For people:\n\n")
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	known := commands()
-	for _, name := range []string{"check", "plan", "list", "cleanup"} {
+	for _, name := range order() {
 		fmt.Fprintf(table, "  %s\t%s\n", name, known[name].summary)
 	}
 	fmt.Fprintf(table, "  version\tprint the version\n  bootstrap REPO\tcopy the plugin into $FLEETING_PLUGIN_PATH, or /plugins\n")

@@ -52,10 +52,10 @@ func (g *Group) Update(_ context.Context, report func(id string, state provider.
 	defer g.mu.Unlock()
 	for id, state := range g.servers {
 		report(id, state)
-		switch state {
-		case provider.StateCreating:
+		if state == provider.StateCreating {
 			g.servers[id] = provider.StateRunning
-		case provider.StateDeleting:
+		}
+		if state == provider.StateDeleting {
 			delete(g.servers, id)
 		}
 	}

@@ -5,6 +5,8 @@ package main
 import "gitlab.com/gitlab-org/fleeting/fleeting/plugin"
 
 // Set by the linker, see the Makefile.
+//
+//nolint:gochecknoglobals // the linker can set package variables only
 var version, revision string
 
 func main() {
