@@ -17,11 +17,12 @@ import (
 // forge is what a pipeline and its users see of the forge that the source lies
 // on: the repository over HTTP, and variables.
 type forge struct {
-	url, commit string
+	url, commit, version string
 }
 
-// serveGit serves the repository in dir as a server of static files does.
-func serveGit(t *testing.T, dir string) forge {
+// serveGit serves the repository in dir as a server of static files does, for
+// the pipeline of a version's tag.
+func serveGit(t *testing.T, dir, version string) forge {
 	t.Helper()
 	root := t.TempDir()
 	bare := filepath.Join(root, "group", "plugin")
@@ -29,15 +30,15 @@ func serveGit(t *testing.T, dir string) forge {
 	git(t, bare, "update-server-info")
 	server := httptest.NewServer(http.FileServer(http.Dir(root)))
 	t.Cleanup(server.Close)
-	return forge{server.URL, git(t, dir, "rev-parse", "HEAD")}
+	return forge{server.URL, git(t, dir, "rev-parse", "HEAD"), version}
 }
 
 // github are the variables of a job of GitHub Actions.
 func (f forge) github() []string {
 	return []string{
 		"GITHUB_ACTIONS=true", "GITHUB_SERVER_URL=" + f.url, "GITHUB_REPOSITORY=group/plugin", "GITHUB_REPOSITORY_OWNER=group",
-		"GITHUB_REF=refs/tags/v" + version, "GITHUB_SHA=" + f.commit, "GITHUB_RUN_ID=1", "GITHUB_RUN_ATTEMPT=1",
-		"GITHUB_WORKFLOW_REF=group/plugin/.github/workflows/release.yml@refs/tags/v" + version,
+		"GITHUB_REF=refs/tags/v" + f.version, "GITHUB_SHA=" + f.commit, "GITHUB_RUN_ID=1", "GITHUB_RUN_ATTEMPT=1",
+		"GITHUB_WORKFLOW_REF=group/plugin/.github/workflows/release.yml@refs/tags/v" + f.version,
 	}
 }
 
@@ -45,7 +46,7 @@ func (f forge) github() []string {
 func (f forge) gitlab(registry string) []string {
 	return []string{
 		"GITLAB_CI=true", "CI_SERVER_URL=" + f.url, "CI_PROJECT_URL=" + f.url + "/group/plugin", "CI_PROJECT_NAME=plugin",
-		"CI_COMMIT_TAG=v" + version, "CI_COMMIT_REF_NAME=v" + version, "CI_COMMIT_SHA=" + f.commit, "CI_RUNNER_ID=1",
+		"CI_COMMIT_TAG=v" + f.version, "CI_COMMIT_REF_NAME=v" + f.version, "CI_COMMIT_SHA=" + f.commit, "CI_RUNNER_ID=1",
 		"CI_JOB_URL=" + f.url + "/group/plugin/-/jobs/1", "CI_REGISTRY=" + siglab.Registry, "CI_REGISTRY_IMAGE=" + registry,
 		"CI_REGISTRY_USER=job", "CI_REGISTRY_PASSWORD=token",
 	}

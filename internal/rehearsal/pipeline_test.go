@@ -95,9 +95,10 @@ func (m machine) bash(t *testing.T, dir string, env []string, lines ...string) s
 
 // buildDummy builds the dummy plugin for two platforms, as its publisher would,
 // and takes the executable bit off, as artifacts of pipelines do.
-func (m machine) buildDummy(t *testing.T) string {
+// The version is that of its module, which it also tells.
+func (m machine) buildDummy(t *testing.T) (dist, version string) {
 	t.Helper()
-	dist := m.dir(t, "dist")
+	dist = m.dir(t, "dist")
 	for _, arch := range []string{"amd64", "arm64"} {
 		out := filepath.Join(dist, "linux", arch, "plugin")
 		m.bash(t, filepath.Join(m.work, "source"), []string{"GOOS=linux", "GOARCH=" + arch}, "go build -buildvcs=false -ldflags '-s -w' -o "+out+" "+dummy)
@@ -105,7 +106,8 @@ func (m machine) buildDummy(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	return dist
+	out := m.bash(t, filepath.Join(m.work, "source"), nil, "go list -m -f '{{.Version}}' gitlab.com/gitlab-org/fleeting/fleeting")
+	return dist, strings.TrimPrefix(strings.TrimSpace(out), "v")
 }
 
 // fill puts values into a text that asks for them between opening and
@@ -171,8 +173,8 @@ func (m machine) runAction(t *testing.T, dir string, env []string, with map[stri
 func action(t *testing.T, lab *siglab.Lab) {
 	t.Helper()
 	m := newMachine(t)
-	dist, reference := m.buildDummy(t), newReference("dummy")
-	forge := serveGit(t, filepath.Join(m.work, "source"))
+	dist, dummyVersion := m.buildDummy(t)
+	reference, forge := newReference("dummy", dummyVersion), serveGit(t, filepath.Join(m.work, "source"), dummyVersion)
 	var outputs string
 	step(t, "action", func() {
 		outputs = m.runAction(t, m.work, slices.Concat(forge.github(), tokenService(t, lab, forge.commit)), map[string]string{
@@ -182,7 +184,7 @@ func action(t *testing.T, lab *siglab.Lab) {
 	if !regexp.MustCompile(`^digest=sha256:[0-9a-f]{64}\n$`).MatchString(outputs) {
 		t.Errorf("outputs of the action: %q", outputs)
 	}
-	m.installs(t, lab, reference)
+	m.installs(t, lab, reference, dummyVersion)
 	for _, v := range []int{2, 3} {
 		cosign(t, lab, v, reference)
 	}
@@ -192,7 +194,7 @@ func action(t *testing.T, lab *siglab.Lab) {
 func labFlags(lab *siglab.Lab) string { return strings.TrimPrefix(keylessFlags(lab), "--keyless ") }
 
 // installs installs what was published as a user does, and starts it.
-func (m machine) installs(t *testing.T, lab *siglab.Lab, reference string) {
+func (m machine) installs(t *testing.T, lab *siglab.Lab, reference, as string) {
 	t.Helper()
 	policy := writePolicy(t, lab)
 	m.bash(t, m.work, nil, "go install "+ourModule+"/cmd/fleeting-plugin@v"+version)
@@ -200,7 +202,7 @@ func (m machine) installs(t *testing.T, lab *siglab.Lab, reference string) {
 		t.Log(m.bash(t, m.work, nil,
 			"fleeting-plugin install --policy "+policy+" --dir installed --as "+installedAs+" "+reference,
 			"fleeting-plugin verify --installed --dir installed",
-			filepath.Join("installed", filepath.FromSlash(installedAs), version, "plugin")+" -version",
+			filepath.Join("installed", filepath.FromSlash(installedAs), as, "plugin")+" -version",
 		))
 	})
 }
@@ -209,8 +211,8 @@ func (m machine) installs(t *testing.T, lab *siglab.Lab, reference string) {
 func component(t *testing.T, lab *siglab.Lab) {
 	t.Helper()
 	m := newMachine(t)
-	dist, reference := m.buildDummy(t), newReference("dummy")
-	forge := serveGit(t, filepath.Join(m.work, "source"))
+	dist, dummyVersion := m.buildDummy(t)
+	reference, forge := newReference("dummy", dummyVersion), serveGit(t, filepath.Join(m.work, "source"), dummyVersion)
 	header, body, _ := strings.Cut(string(read(t, filepath.Join(m.work, "source", "templates", "publish.yml"))), "\n---\n")
 	var spec struct {
 		Spec struct {
@@ -240,7 +242,7 @@ func component(t *testing.T, lab *siglab.Lab) {
 		t.Fatal(err)
 	}
 	variables := map[string]string{"SIGSTORE_ID_TOKEN": token}
-	for _, pair := range forge.gitlab(strings.TrimSuffix(reference, ":"+version)) {
+	for _, pair := range forge.gitlab(strings.TrimSuffix(reference, ":"+dummyVersion)) {
 		name, value, _ := strings.Cut(pair, "=")
 		variables[name] = value
 	}
@@ -252,7 +254,7 @@ func component(t *testing.T, lab *siglab.Lab) {
 		env = append(env, name+"="+os.Expand(value, func(name string) string { return variables[name] }))
 	}
 	step(t, "component", func() { t.Log(m.bash(t, m.work, env, job.Script...)) })
-	m.installs(t, lab, reference)
+	m.installs(t, lab, reference, dummyVersion)
 }
 
 // template releases the plugin of docs/template from a repository of its own,
@@ -268,15 +270,14 @@ func template(t *testing.T, lab *siglab.Lab) {
 	git(t, repository, "add", ".")
 	git(t, repository, "commit", "-q", "-m", "first")
 	git(t, repository, "tag", "v"+version)
-	forge := serveGit(t, repository)
-	reference := newReference("acme")
+	forge, reference := serveGit(t, repository, version), newReference("acme", version)
 	step(t, "template: test and build", func() { m.bash(t, repository, nil, "make test dist") })
 	step(t, "template: publish", func() {
 		m.runAction(t, repository, slices.Concat(forge.github(), tokenService(t, lab, forge.commit)), map[string]string{
 			"dist": "dist", "reference": reference, "tool-version": "v" + version, "flags": labFlags(lab), "ldflags-command": "make -s ldflags",
 		})
 	})
-	m.installs(t, lab, reference)
+	m.installs(t, lab, reference, version)
 	policy := writePolicy(t, lab)
 	step(t, "template: rebuild", func() { t.Log(m.bash(t, m.work, nil, "fleeting-plugin rebuild --policy "+policy+" "+reference)) })
 }

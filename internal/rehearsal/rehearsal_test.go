@@ -63,13 +63,13 @@ func release(t *testing.T, lab *siglab.Lab) {
 	step(t, "compare", func() { run(t, publisher, nil, "release-compare") })
 
 	// 3. Publish, without a key, as a workflow at the present commit.
-	forge := serveGit(t, publisher)
+	forge := serveGit(t, publisher, version)
 	token, err := lab.TokenAt(t.Context(), forge.commit)
 	if err != nil {
 		t.Fatal(err)
 	}
 	flags := keylessFlags(lab) + " --identity-token " + token
-	reference, image := newReference("fleeting-plugin-openstack"), newReference("fleeting-plugin")
+	reference, image := newReference("fleeting-plugin-openstack", version), newReference("fleeting-plugin", version)
 	step(t, "publish", func() {
 		run(t, publisher, forge.github(), "release-publish", "RELEASE_REF="+reference, "RELEASE_FLAGS="+flags)
 	})
@@ -123,7 +123,7 @@ func keylessFlags(lab *siglab.Lab) string {
 }
 
 // newReference is a repository that nobody has used.
-func newReference(name string) string {
+func newReference(name, version string) string {
 	return fmt.Sprintf("%s/rehearsal-%s/%s:%s", siglab.Registry, strings.ToLower(rand.Text()[:8]), name, version)
 }
 
