@@ -30,7 +30,7 @@ define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
 
-.PHONY: build test lint component fmt tidy fuzz bench cover demo dist share packages image repro contract interop e2e fixtures docs pictures \
+.PHONY: build test lint component fmt tidy fuzz bench cover demo dist share packages image repro contract interop e2e fixtures docs pictures recordings \
 	release-rehearsal release-compare release-publish release-image release-check release-rebuild release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -129,6 +129,9 @@ pictures: ## draw the pictures of the docs that have a .dot source (graphviz)
 	@for source in docs/pictures/*.dot; do \
 		dot -Tsvg "$$source" | sed -e '/^<!-- Generated/,/-->/d' -e '/^<!-- /d' -e '/^ viewBox/r docs/pictures/style.svg.part' >"$${source%.dot}.svg"; \
 	done
+
+recordings: ## record the demo on a terminal, for the docs (Linux)
+	$(GO) run ./internal/recording/cmd/record -o docs/recordings/demo -title 'The main job, from source to a running server' $(GO) run ./internal/demo/cmd/demo
 
 release-rehearsal: ## take the steps of a release against services on loopback
 	$(GO) test -count=1 -tags rehearsal -timeout 60m -v ./internal/rehearsal/...

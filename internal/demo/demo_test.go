@@ -35,6 +35,7 @@ func TestRun(t *testing.T) {
 			t.Errorf("the story does not say %q:\n%s", want, out.String())
 		}
 	}
+	checkRecording(t, out.String())
 	left, err := filepath.Glob(filepath.Join(tmp, "*demo*"))
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v, %v", left, err)
