@@ -32,6 +32,7 @@ func chapters(text string) []chapter {
 		{regexp.MustCompile(`sha256:[0-9a-f]+|\b[0-9a-f]{12,}\b`), "DIGEST"},
 		{regexp.MustCompile(`\b(linux|windows|darwin)/[0-9a-z/]+|\ball [0-9]+ platforms`), "PLATFORM"},
 		{regexp.MustCompile(`PLATFORM(, PLATFORM)+`), "PLATFORM"},
+		{regexp.MustCompile(`\bindex(, PLATFORM)?\b|PLATFORM\b`), "SUBJECT"},
 		{regexp.MustCompile(`plugin\.exe`), "plugin"},
 		{regexp.MustCompile(`[0-9.]+ ?[kKMG]?i?B\b`), "SIZE"},
 		{regexp.MustCompile(`([0-9.]+(ms|µs|m|s))+\b`), "TIME"},
