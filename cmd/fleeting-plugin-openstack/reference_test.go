@@ -3,8 +3,11 @@ package main
 import (
 	"bytes"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestReferenceShowsTheHelp: the page about the commands shows what they print
@@ -27,5 +30,28 @@ func TestReferenceShowsTheHelp(t *testing.T) {
 		if help == "" || !strings.Contains(string(page), "\n"+help+"```\n") {
 			t.Errorf("%v: the page does not show\n%s", args, help)
 		}
+	}
+}
+
+// TestTutorialShowsCheck: what the first tutorial shows of check is what check
+// prints, but for IDs, times and the name of the project.
+func TestTutorialShowsCheck(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/tutorials/first-job.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(string(page), "$ build/bin/fleeting-plugin-openstack check --config config.toml\n")
+	shown, _, closed := strings.Cut(after, "```")
+	if !ok || !closed {
+		t.Fatal("the tutorial shows no check")
+	}
+	code, out, errs := newDesk(t, goodServer+"key_name = \"fleeting\"\n").run(t, "check")
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	varies := regexp.MustCompile(`\([0-9a-f-]{32,36}\)|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d|project \w+`)
+	if diff := cmp.Diff(varies.ReplaceAllString(shown, "…"), varies.ReplaceAllString(out, "…")); diff != "" {
+		t.Errorf("check (-tutorial +printed):\n%s", diff)
 	}
 }
