@@ -36,7 +36,7 @@ func TestResolveTags(t *testing.T) {
 		":1.2":                       "1.2.3",
 		":~1.10":                     "1.10.0", // INTEROP C6: no tag 1.10
 		":1.2.3":                     "1.2.3",
-		":v1.2.3":                    "1.2.3",
+		":v1.2.3":                    "1.2.3",  // INTEROP 2: publishers tag their releases so
 		":1.10.0":                    "1.10.0", // its only tag has a v
 		":0.9.0":                     "0.9.0",
 		":~1.9":                      "1.9.0",
