@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
-	"gopkg.in/yaml.v3"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
 )
