@@ -129,12 +129,9 @@ func TestMirrors(t *testing.T) {
 	repo := repository(t, registry.Host, "cache/team/plugin")
 	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
 	plugintest.Sign(t, repo, key, p.Index)
-	open, err := installer.Registries(installer.RegistryOptions{Mirrors: map[string]string{
+	open := installer.WithMirrors(retryingRegistries(t).Open, map[string]string{
 		"registry.test": "127.0.0.1:1/nowhere", "registry.test/team": registry.Host + "/cache/team",
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	policy := policyOf(t, installer.Rule{Scope: "registry.test/team/*", Signers: []installer.Signer{signerOf(t, key)}})
 	installed, err := newInstaller(t, policy, installer.WithSource(open)).Install(t.Context(), reference(t, alias), installer.InstallOptions{})
 	if err != nil || installed.Receipt.Name != alias || installed.Receipt.Reference.Name() != alias {
@@ -147,7 +144,7 @@ func TestCredentials(t *testing.T) {
 	t.Parallel()
 	registry := registrytest.New(t, registrytest.WithPassword("user", "secret"))
 	for password, want := range map[string]error{"secret": installer.ErrNotFound, "wrong": installer.ErrUnauthorized} {
-		open, err := installer.Registries(installer.RegistryOptions{
+		private, err := installer.NewRegistries(installer.RegistryOptions{
 			Credentials: func(context.Context, string) (installer.Credential, error) {
 				return installer.Credential{Username: "user", Password: password}, nil
 			},
@@ -155,7 +152,7 @@ func TestCredentials(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		i := newInstaller(t, installer.Policy{}, installer.WithSource(open))
+		i := newInstaller(t, installer.Policy{}, installer.WithSource(private.Open))
 		if _, err := i.Resolve(t.Context(), reference(t, registry.Host+"/x:1.2.3")); !errors.Is(err, want) {
 			t.Errorf("%s: got %v; want %v", password, err, want)
 		}

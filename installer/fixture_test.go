@@ -28,13 +28,26 @@ func repository(tb testing.TB, host, name string) *ociregistry.Repository {
 	return repo
 }
 
+func impatient() ociregistry.Options {
+	return ociregistry.Options{Retries: 1, FirstWait: time.Millisecond}
+}
+
 func client(tb testing.TB) *ociregistry.Client {
 	tb.Helper()
-	c, err := ociregistry.NewClient(ociregistry.WithRetries(1, time.Millisecond))
+	c, err := ociregistry.NewClient(impatient())
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return c
+}
+
+func retryingRegistries(tb testing.TB) *installer.Registries {
+	tb.Helper()
+	r, err := installer.NewRegistries(impatient())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return r
 }
 
 // trusting is a policy that wants a signature by the key, for everything.
@@ -66,7 +79,7 @@ func newInstaller(tb testing.TB, policy installer.Policy, opts ...installer.Opti
 	tb.Helper()
 	all := append([]installer.Option{
 		installer.WithFolder(filepath.Join(tb.TempDir(), "plugins")),
-		installer.WithSource(installer.FromRegistries(client(tb))),
+		installer.WithSource(retryingRegistries(tb).Open),
 	}, opts...)
 	i, err := installer.New(policy, all...)
 	if err != nil {

@@ -36,7 +36,7 @@ func TestRunnerReleaser(t *testing.T) {
 	if _, err := releaser.Release(ctx, host+"/group/plugin:1.2.3", releaser.WithDirectory(dist), releaser.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
 		t.Fatal(err)
 	}
-	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(installer.FromRegistries(portlessClient(t, host))))
+	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(portlessRegistries(t, host).Open))
 	installed, err := i.Install(ctx, reference(t, host+"/group/plugin:1"), installer.InstallOptions{})
 	if err != nil {
 		t.Fatal(err)

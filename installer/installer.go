@@ -10,7 +10,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 // Installer resolves, verifies and installs plugins under one policy. It is
@@ -47,11 +46,11 @@ func New(policy Policy, opts ...Option) (*Installer, error) {
 		}
 	}
 	if i.open == nil {
-		client, err := ociregistry.NewClient(ociregistry.WithLogger(i.log))
+		registries, err := NewRegistries(RegistryOptions{Logger: i.log})
 		if err != nil {
 			return nil, err
 		}
-		i.open = FromRegistries(client)
+		i.open = registries.Open
 	}
 	return i, nil
 }

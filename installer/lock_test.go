@@ -92,7 +92,7 @@ func TestLock(t *testing.T) {
 		t.Errorf("%+v, %v", entry, err)
 	}
 	other, err := installer.New(trusting(t, s.key), installer.WithFolder(t.TempDir()), installer.WithPlatform("windows/amd64"),
-		installer.WithSource(installer.FromRegistries(client(t))))
+		installer.WithSource(retryingRegistries(t).Open))
 	if err != nil {
 		t.Fatal(err)
 	}

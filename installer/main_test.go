@@ -14,7 +14,6 @@ import (
 	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 )
 
@@ -78,7 +77,7 @@ func dial(ctx context.Context, network, addr string) (net.Conn, error) {
 
 // portless makes a registry reachable under a private address, each test its own:
 // for the runner's installer, which uses plain HTTP for those, through its
-// transport, for ours through portlessClient.
+// transport, for ours through portlessRegistries.
 func portless(tb testing.TB, ip string, registry *registrytest.Registry) string {
 	tb.Helper()
 	if _, taken := dialed.LoadOrStore(ip+":80", registry.Host); taken {
@@ -87,13 +86,13 @@ func portless(tb testing.TB, ip string, registry *registrytest.Registry) string 
 	return ip
 }
 
-func portlessClient(tb testing.TB, host string) *ociregistry.Client {
+func portlessRegistries(tb testing.TB, host string) *installer.Registries {
 	tb.Helper()
-	c, err := ociregistry.NewClient(ociregistry.WithPlainHTTP(host), ociregistry.WithTransport(&http.Transport{DialContext: dial}))
+	r, err := installer.NewRegistries(installer.RegistryOptions{PlainHTTP: []string{host}, Transport: &http.Transport{DialContext: dial}})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return c
+	return r
 }
 
 // child installs what its environment says and prints the path.

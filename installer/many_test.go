@@ -15,7 +15,6 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
@@ -49,11 +48,11 @@ func (b meteredBody) Read(p []byte) (int, error) {
 
 func (m *metered) source(tb testing.TB) installer.Option {
 	tb.Helper()
-	c, err := ociregistry.NewClient(ociregistry.WithTransport(m))
+	r, err := installer.NewRegistries(installer.RegistryOptions{Transport: m})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return installer.WithSource(installer.FromRegistries(c))
+	return installer.WithSource(r.Open)
 }
 
 // TestManyManifests publishes an index of 100,000 manifests, signed and all: it

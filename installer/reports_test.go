@@ -71,7 +71,7 @@ func TestSignedAndPrivate(t *testing.T) {
 	t.Parallel()
 	registry, key := registrytest.New(t, registrytest.WithPassword("user", "secret")), trusttest.NewKey(t)
 	for password, want := range map[string]error{"secret": nil, "": installer.ErrUnauthorized} {
-		open, err := installer.Registries(installer.RegistryOptions{
+		private, err := installer.NewRegistries(installer.RegistryOptions{
 			Credentials: func(context.Context, string) (installer.Credential, error) {
 				return installer.Credential{Username: "user", Password: password}, nil
 			},
@@ -81,7 +81,7 @@ func TestSignedAndPrivate(t *testing.T) {
 		}
 		ref := reference(t, registry.Host+"/team/plugin:1.2.3")
 		if want == nil {
-			src, err := open(t.Context(), ref)
+			src, err := private.Open(t.Context(), ref)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +92,7 @@ func TestSignedAndPrivate(t *testing.T) {
 			p := plugintest.Publish(t, to, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
 			plugintest.Sign(t, to, key, p.Index)
 		}
-		i := newInstaller(t, trusting(t, key), installer.WithSource(open))
+		i := newInstaller(t, trusting(t, key), installer.WithSource(private.Open))
 		if _, err := i.Install(t.Context(), ref, installer.InstallOptions{As: alias}); !errors.Is(err, want) {
 			t.Errorf("password %q: got %v; want %v", password, err, want)
 		}

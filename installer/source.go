@@ -7,7 +7,6 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 // Source is where one plugin comes from: a repository in a registry, or a
@@ -49,13 +48,6 @@ var _ evidence.Source = Source(nil)
 // Opener gives the source of a reference. It may look elsewhere than the
 // reference says, in a mirror or a folder: the policy goes by the reference.
 type Opener func(ctx context.Context, ref Reference) (Source, error)
-
-// FromRegistries opens repositories in the registries that references name.
-func FromRegistries(client *ociregistry.Client) Opener {
-	return func(_ context.Context, ref Reference) (Source, error) {
-		return client.Repository(ref.pullName())
-	}
-}
 
 // FromLayout takes plugins from an OCI layout folder, whatever registry a
 // reference names; see [Layout.Open].

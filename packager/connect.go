@@ -2,25 +2,19 @@ package packager
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
-// ConnectOptions say how to speak to registries. The zero value reads public
-// repositories over TLS.
-type ConnectOptions struct {
-	// CredentialFiles are files in Docker's format, the first that knows a
-	// registry wins; credential helpers that they name are used.
-	CredentialFiles []string
-	// CAFile holds certificate authorities in PEM, in place of the system's.
-	CAFile string
-	// PlainHTTP names registries, "host[:port]", that are spoken to without TLS.
-	// Loopback addresses always are.
-	PlainHTTP []string
-	// Logger gets retries and warnings; nil discards them.
-	Logger *slog.Logger
-}
+// ConnectOptions say how to speak to registries: credentials, certificates,
+// retries. The zero value reads public repositories over TLS.
+type ConnectOptions = ociregistry.Options
+
+// Credential is what [ConnectOptions] give a registry; the zero value means none.
+type Credential = ociregistry.Credential
+
+// TLSFiles names certificate files in [ConnectOptions].
+type TLSFiles = ociregistry.TLSFiles
 
 // Connect opens a repository, "host[:port]/path". It makes no request, so it
 // says nothing about whether the repository exists. A malformed name is
@@ -33,21 +27,7 @@ func Connect(name string, opts ConnectOptions) (Repository, error) {
 	if identifier != "" {
 		return nil, fmt.Errorf("%w %q: leave out what follows the repository", ErrReference, name)
 	}
-	options := []ociregistry.Option{ociregistry.WithPlainHTTP(opts.PlainHTTP...)}
-	if opts.Logger != nil {
-		options = append(options, ociregistry.WithLogger(opts.Logger))
-	}
-	if opts.CAFile != "" {
-		options = append(options, ociregistry.WithHostTLS("", ociregistry.HostTLS{CAFile: opts.CAFile}))
-	}
-	if len(opts.CredentialFiles) > 0 {
-		store, err := ociregistry.OpenCredentialStore(false, opts.CredentialFiles...)
-		if err != nil {
-			return nil, err
-		}
-		options = append(options, ociregistry.WithCredentials(store.Get))
-	}
-	client, err := ociregistry.NewClient(options...)
+	client, err := ociregistry.NewClient(opts)
 	if err != nil {
 		return nil, err
 	}

@@ -108,10 +108,14 @@ func faults() []kind {
 // client is impatient where requests stall.
 func (k kind) client(t testing.TB, name string, retries int) *ociregistry.Repository {
 	t.Helper()
-	if k.name == "stall" {
-		return open(t, name, retries, ociregistry.WithStallTimeout(500*time.Millisecond))
+	opts := ociregistry.Options{Retries: retries}
+	if retries == 0 {
+		opts.Retries = -1
 	}
-	return open(t, name, retries)
+	if k.name == "stall" {
+		opts.StallTimeout = 500 * time.Millisecond
+	}
+	return open(t, name, opts)
 }
 
 // strike breaks requests from the one after skip on; times is how many, 0 for

@@ -164,12 +164,13 @@ func metadata() packager.Metadata {
 // repository opens a repository that retries at once.
 func repository(t testing.TB, name string) *ociregistry.Repository {
 	t.Helper()
-	return open(t, name, 3)
+	return open(t, name, ociregistry.Options{Retries: 3})
 }
 
-func open(t testing.TB, name string, retries int, opts ...ociregistry.Option) *ociregistry.Repository {
+func open(t testing.TB, name string, opts ociregistry.Options) *ociregistry.Repository {
 	t.Helper()
-	client, err := ociregistry.NewClient(append(opts, ociregistry.WithRetries(retries, time.Millisecond))...)
+	opts.FirstWait = time.Millisecond
+	client, err := ociregistry.NewClient(opts)
 	if err != nil {
 		t.Fatal(err)
 	}

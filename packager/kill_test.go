@@ -47,7 +47,7 @@ func releaseAlone(encoded string) error {
 	if err != nil {
 		return err
 	}
-	client, err := ociregistry.NewClient(ociregistry.WithRetries(3, time.Millisecond))
+	client, err := ociregistry.NewClient(ociregistry.Options{Retries: 3, FirstWait: time.Millisecond})
 	if err != nil {
 		return err
 	}

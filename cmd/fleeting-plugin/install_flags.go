@@ -276,11 +276,11 @@ func (f *installFlags) source(ctx context.Context) (installer.Opener, error) {
 		}
 		return layout.Open, nil
 	}
-	client, err := f.client()
+	registries, err := f.registries()
 	if err != nil {
 		return nil, err
 	}
-	return installer.WithMirrors(installer.FromRegistries(client), f.mirrors), nil
+	return installer.WithMirrors(registries.Open, f.mirrors), nil
 }
 
 // installer makes the installer that the flags describe.

@@ -144,7 +144,7 @@ func publish(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 func repositoryOf(ts *testscript.TestScript, name string) *ociregistry.Repository {
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	ts.Check(err)
 	repo, err := client.Repository(siteOf(ts).registry.Host + "/" + name)
 	ts.Check(err)

@@ -153,7 +153,7 @@ func (c *mirrorCmd) copyToLayout(ctx context.Context, i *installer.Installer, re
 }
 
 func (c *mirrorCmd) toRegistry(ctx context.Context, i *installer.Installer, refs []installer.Reference, to string) error {
-	client, err := c.flags.client()
+	registries, err := c.flags.registries()
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (c *mirrorCmd) toRegistry(ctx context.Context, i *installer.Installer, refs
 		return to
 	}
 	copied, err := c.copyAll(ctx, i, refs, func(ref installer.Reference) (installer.Destination, error) {
-		return client.Repository(repository(ref))
+		return registries.Destination(repository(ref))
 	})
 	if err != nil {
 		return err

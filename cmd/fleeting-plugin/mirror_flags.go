@@ -7,12 +7,17 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
-// client opens registries with what the flags, the environment and the
+// registries opens registries with what the flags, the environment and the
 // credential files say.
-func (f *installFlags) client() (*ociregistry.Client, error) { return f.registry.Client() }
+func (f *installFlags) registries() (*installer.Registries, error) {
+	opts, err := f.registry.Options()
+	if err != nil {
+		return nil, err
+	}
+	return installer.NewRegistries(opts)
+}
 
 // layout opens the mirror of --from. A tar file is unpacked into a temporary
 // folder, which close removes.

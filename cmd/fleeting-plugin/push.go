@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -49,16 +48,16 @@ forward, and never to a prerelease. Running it again is safe.`,
 }
 
 // openTarget opens the repository of a reference, and returns its tag.
-func openTarget(registry *cli.RegistryFlags, reference string) (*ociregistry.Repository, string, error) {
+func openTarget(registry *cli.RegistryFlags, reference string) (packager.Repository, string, error) {
 	name, tag, err := packager.ParseReference(reference)
 	if err != nil {
 		return nil, "", err
 	}
-	client, err := registry.Client()
+	opts, err := registry.Options()
 	if err != nil {
 		return nil, "", err
 	}
-	repo, err := client.Repository(name)
+	repo, err := packager.Connect(name, opts)
 	return repo, tag, err
 }
 

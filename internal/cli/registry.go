@@ -38,16 +38,11 @@ func (a *App) RegistryFlags(flags *pflag.FlagSet) *RegistryFlags {
 	return r
 }
 
-// Client returns a client as the flags and the environment say. Call it when
-// flags have been parsed.
-func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client, error) {
+// Options are what the flags and the environment say. Call it when flags have
+// been parsed.
+func (r *RegistryFlags) Options() (ociregistry.Options, error) {
 	if (r.clientCert == "") != (r.clientKey == "") {
-		return nil, Usagef("--client-cert and --client-key go together")
-	}
-	opts := []ociregistry.Option{
-		ociregistry.WithLogger(r.app.Logger()),
-		ociregistry.WithPlainHTTP(r.plainHTTP...),
-		ociregistry.WithCertificateFolders(r.certificateFolders()...),
+		return ociregistry.Options{}, Usagef("--client-cert and --client-key go together")
 	}
 	docker, ci := r.app.envCredentials()
 	sources := []ociregistry.CredentialFunc{docker}
@@ -58,21 +53,27 @@ func (r *RegistryFlags) Client(extra ...ociregistry.Option) (*ociregistry.Client
 	if len(r.credentialFiles()) > 0 {
 		store, err := r.Credentials(false)
 		if err != nil {
-			return nil, err
+			return ociregistry.Options{}, err
 		}
 		sources = append(sources, store.Get)
 	}
-	opts = append(opts, ociregistry.WithCredentials(ociregistry.FirstCredential(append(sources, ci)...)))
+	opts := ociregistry.Options{
+		Logger: r.app.Logger(), PlainHTTP: r.plainHTTP, CertificateFolders: r.certificateFolders(),
+		Credentials: ociregistry.FirstCredential(append(sources, ci)...),
+	}
 	if r.caFile != "" || r.clientCert != "" {
-		opts = append(opts, ociregistry.WithHostTLS("", ociregistry.HostTLS{
-			CAFile: r.caFile, CertFile: r.clientCert, KeyFile: r.clientKey,
-		}))
+		opts.TLS = map[string]ociregistry.TLSFiles{"": {CAFile: r.caFile, CertFile: r.clientCert, KeyFile: r.clientKey}}
 	}
-	client, err := ociregistry.NewClient(append(opts, extra...)...)
+	return opts, nil
+}
+
+// Client returns a client for what is not about one repository.
+func (r *RegistryFlags) Client() (*ociregistry.Client, error) {
+	opts, err := r.Options()
 	if err != nil {
-		return nil, Hint(WithCode(err, Usage), "name files in PEM form with --ca-file, --client-cert and --client-key")
+		return nil, err
 	}
-	return client, nil
+	return ociregistry.NewClient(opts)
 }
 
 // certificateFolders are those of --certs-dir, else those of podman and docker:
@@ -134,6 +135,7 @@ func (a *App) mapRegistryErrors() {
 		return
 	}
 	a.fallback = []errorMapping{
+		{ociregistry.ErrTLSFiles, Usage, "name files in PEM form with --ca-file, --client-cert and --client-key"},
 		{ociregistry.ErrDigestMismatch, Refused, "the bytes are not those that were published: ask the registry's administrator, and fetch from another mirror"},
 		{ociregistry.ErrUnauthorized, Network, "fleeting-plugin login REGISTRY"},
 		{ociregistry.ErrForbidden, Network, "log in as somebody who may do this: fleeting-plugin login REGISTRY"},

@@ -83,7 +83,7 @@ func (p published) folder() string { return filepath.Join(p.image, p.version) }
 func newLab(t *testing.T, r *report) *lab {
 	t.Helper()
 	l := &lab{report: r, dir: labDir(t), registry: registrytest.New(t, registrytest.Listen(address))}
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

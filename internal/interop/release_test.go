@@ -167,7 +167,7 @@ func TestReleases(t *testing.T) {
 // digests are those of the index and of every platform's manifest.
 func digests(tb testing.TB, repository string) []string {
 	tb.Helper()
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -14,17 +14,6 @@ import (
 	"sync"
 )
 
-// WithCertificateFolders names folders laid out as docker's and podman's certs.d
-// (https://docs.docker.com/engine/security/certificates/): FOLDER/HOST[:PORT]
-// holds the certificate authorities of a host as *.crt, and its client
-// certificate as NAME.cert with NAME.key. Where a host has *.crt there, only
-// those are trusted for it. The first folder that has the host counts; a host
-// of [WithHostTLS] is not looked for. A folder is read when its host is first
-// spoken to; what is wrong with it is the error of that request.
-func WithCertificateFolders(folders ...string) Option {
-	return func(s *settings) error { s.folders = append(s.folders, folders...); return nil }
-}
-
 // certificateFolders makes transports for hosts that have a folder.
 type certificateFolders struct {
 	folders []string
@@ -75,12 +64,12 @@ func (c *certificateFolders) load(host string) folderTransport {
 }
 
 // hostFiles finds the files in the folder of a host.
-func hostFiles(dir string) (HostTLS, error) {
+func hostFiles(dir string) (TLSFiles, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return HostTLS{}, err
+		return TLSFiles{}, err
 	}
-	var files HostTLS
+	var files TLSFiles
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
 		switch filepath.Ext(entry.Name()) {
@@ -88,7 +77,7 @@ func hostFiles(dir string) (HostTLS, error) {
 			files.CAFile = dir
 		case ".cert":
 			if files.CertFile != "" {
-				return HostTLS{}, fmt.Errorf("%w: %s and %s: one client certificate is enough", ErrInvalid, files.CertFile, path)
+				return TLSFiles{}, fmt.Errorf("%w: %s and %s: one client certificate is enough", ErrInvalid, files.CertFile, path)
 			}
 			files.CertFile, files.KeyFile = path, strings.TrimSuffix(path, ".cert")+".key"
 		}

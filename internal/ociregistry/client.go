@@ -1,6 +1,7 @@
 package ociregistry
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"net"
@@ -35,117 +36,38 @@ type Client struct {
 	retries   retries
 }
 
-// settings collects the options before the client is built.
-type settings struct {
-	creds     CredentialFunc
-	userAgent string
-	plainHTTP map[string]bool
-	transport http.RoundTripper
-	tls       map[string]HostTLS
-	folders   []string
-	logger    *slog.Logger
-	retries   retries
-	stall     time.Duration
-}
-
-// Option changes how a Client works.
-type Option func(*settings) error
-
-// WithCredentials sets where credentials come from. Default: none, so only
-// what is public can be read.
-func WithCredentials(f CredentialFunc) Option {
-	return func(s *settings) error { s.creds = f; return nil }
-}
-
-// WithPlainHTTP names hosts, with their port if any, that are spoken to
-// without TLS. Loopback addresses always are.
-func WithPlainHTTP(hosts ...string) Option {
-	return func(s *settings) error {
-		for _, h := range hosts {
-			s.plainHTTP[h] = true
-		}
-		return nil
+// NewClient returns a client. It makes no request; it reads the files of
+// [Options.TLS], and fails with [ErrTLSFiles] if one cannot be used.
+func NewClient(opts Options) (*Client, error) {
+	creds, err := opts.credentials()
+	if err != nil {
+		return nil, err
 	}
-}
-
-// WithHostTLS sets the certificate authority and client certificate for a
-// host; an empty host means every host without an entry of its own.
-func WithHostTLS(host string, t HostTLS) Option {
-	return func(s *settings) error { s.tls[host] = t; return nil }
-}
-
-// WithTransport replaces the HTTP transport below retries and time limits;
-// WithHostTLS then has no effect.
-func WithTransport(t http.RoundTripper) Option {
-	return func(s *settings) error { s.transport = t; return nil }
-}
-
-// WithUserAgent sets the User-Agent header.
-func WithUserAgent(ua string) Option {
-	return func(s *settings) error { s.userAgent = ua; return nil }
-}
-
-// WithLogger receives retries and warnings. Default: discarded.
-func WithLogger(l *slog.Logger) Option {
-	return func(s *settings) error { s.logger = l; return nil }
-}
-
-// WithRetries sets how often a failed request is repeated (default 5) and the
-// first wait (default 250 ms), which doubles up to 5 s. A Retry-After of at
-// most 30 s is honoured instead.
-func WithRetries(count int, firstWait time.Duration) Option {
-	return func(s *settings) error {
-		if count < 0 || firstWait < 0 {
-			return fmt.Errorf("%w: retries %d, wait %v", ErrInvalid, count, firstWait)
-		}
-		s.retries.count, s.retries.firstWait = count, firstWait
-		return nil
+	policy, err := opts.retries()
+	if err != nil {
+		return nil, err
 	}
-}
-
-// WithStallTimeout sets how long a connection may carry no byte before it is
-// cut and the request repeated. Default: 30 s.
-func WithStallTimeout(d time.Duration) Option {
-	return func(s *settings) error { s.stall = d; return nil }
-}
-
-// NewClient returns a client. It reads the files of WithHostTLS and fails if
-// one cannot be used.
-func NewClient(opts ...Option) (*Client, error) {
-	s := settings{
-		userAgent: "fleeting-plugin",
-		plainHTTP: map[string]bool{},
-		tls:       map[string]HostTLS{},
-		logger:    slog.New(slog.DiscardHandler),
-		retries:   retries{count: 5, firstWait: 250 * time.Millisecond},
-		stall:     30 * time.Second,
-	}
-	for _, o := range opts {
-		if err := o(&s); err != nil {
-			return nil, err
-		}
-	}
-	base := s.transport
+	base := opts.Transport
 	if base == nil {
-		t, err := newTransport(s.tls, s.folders)
-		if err != nil {
-			return nil, err
+		if base, err = newTransport(opts.TLS, opts.CertificateFolders); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrTLSFiles, err)
 		}
-		base = t
 	}
-	s.retries.logger = s.logger
-	policy := s.retries
+	plainHTTP := map[string]bool{}
+	for _, host := range opts.PlainHTTP {
+		plainHTTP[host] = true
+	}
 	return &Client{
-		http: &http.Client{Transport: &throttleTransport{creds: s.creds, base: &retry.Transport{
-			Base:   &stallTransport{base: base, timeout: s.stall},
+		http: &http.Client{Transport: &throttleTransport{creds: creds, base: &retry.Transport{
+			Base:   &stallTransport{base: base, timeout: cmp.Or(opts.StallTimeout, 30*time.Second)},
 			Policy: func() retry.Policy { return policy },
 		}}},
-		creds:     s.creds,
+		creds:     creds,
 		cache:     auth.NewCache(),
-		userAgent: s.userAgent,
-		plainHTTP: s.plainHTTP,
-		logger:    s.logger,
-		retries:   s.retries,
+		userAgent: cmp.Or(opts.UserAgent, "fleeting-plugin"),
+		plainHTTP: plainHTTP,
+		logger:    policy.logger,
+		retries:   policy,
 	}, nil
 }
 

@@ -42,6 +42,8 @@ var (
 	ErrDigestMismatch = errors.New("digest mismatch")
 	// ErrTooLarge: something is over the limit that the caller set.
 	ErrTooLarge = errors.New("too large")
+	// ErrTLSFiles: files that [Options.TLS] names are not there or of no use.
+	ErrTLSFiles = errors.New("certificates cannot be used")
 	// ErrInvalid: a malformed name, reference or answer.
 	ErrInvalid = errors.New("invalid")
 )

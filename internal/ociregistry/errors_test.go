@@ -27,11 +27,11 @@ func TestTransportKinds(t *testing.T) {
 		"no TLS":            {plain.Listener.Addr().String(), ociregistry.ErrPlainHTTP},
 		"nobody there":      {"127.0.0.1:1", ociregistry.ErrUnavailable},
 	} {
-		client, err := ociregistry.NewClient(ociregistry.WithTransport(&http.Transport{
+		client, err := ociregistry.NewClient(ociregistry.Options{Transport: &http.Transport{
 			DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 				return new(net.Dialer).DialContext(ctx, network, c.address)
 			},
-		}))
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

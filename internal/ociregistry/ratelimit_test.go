@@ -18,25 +18,27 @@ import (
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		opts   []ociregistry.Option
+		creds  ociregistry.CredentialFunc
 		header map[string]string
 		want   string
 	}{
 		"anonymous": {nil, map[string]string{"Retry-After": "90"}, "without credentials"},
 		// Docker Hub: https://docs.docker.com/docker-hub/usage/pulls/
 		"by its reset": {nil, map[string]string{"RateLimit-Reset": "90", "RateLimit-Limit": "100;w=21600", "RateLimit-Remaining": "0;w=21600"}, "it allows 100 in 6h0m0s"},
-		"somebody": {[]ociregistry.Option{ociregistry.WithCredentials(func(context.Context, string) (ociregistry.Credential, error) {
+		"somebody": {func(context.Context, string) (ociregistry.Credential, error) {
 			return ociregistry.Credential{Username: "me", Password: "secret"}, nil
-		})}, map[string]string{"Retry-After": "90"}, "as me"},
+		}, map[string]string{"Retry-After": "90"}, "as me"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reg := registrytest.New(t, registrytest.WithPassword("me", "secret"))
-			if test.opts == nil {
+			challenges := 1
+			if test.creds == nil {
+				challenges = 0
 				reg = registrytest.New(t)
 			}
-			repo := openRepository(t, reg, test.opts...)
-			reg.Gate.Break(t, registrytest.Fault{Path: "/manifests/", Skip: len(test.opts), Status: http.StatusTooManyRequests, Header: test.header})
+			repo := openWith(t, reg, ociregistry.Options{Credentials: test.creds})
+			reg.Gate.Break(t, registrytest.Fault{Path: "/manifests/", Skip: challenges, Status: http.StatusTooManyRequests, Header: test.header})
 			_, err := repo.Resolve(t.Context(), "1.0.0")
 			if !errors.Is(err, ociregistry.ErrRateLimited) || ociregistry.RetryAfter(err) != 90*time.Second {
 				t.Errorf("%v, to wait %v; want ErrRateLimited, 90 s", err, ociregistry.RetryAfter(err))

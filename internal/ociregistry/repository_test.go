@@ -38,10 +38,15 @@ var (
 	_ store = (*ociregistry.Layout)(nil)
 )
 
-func openRepository(t *testing.T, r *registrytest.Registry, opts ...ociregistry.Option) *ociregistry.Repository {
+func openRepository(t *testing.T, r *registrytest.Registry) *ociregistry.Repository {
 	t.Helper()
-	opts = append([]ociregistry.Option{ociregistry.WithRetries(3, time.Millisecond)}, opts...)
-	c, err := ociregistry.NewClient(opts...)
+	return openWith(t, r, ociregistry.Options{})
+}
+
+func openWith(t *testing.T, r *registrytest.Registry, opts ociregistry.Options) *ociregistry.Repository {
+	t.Helper()
+	opts.Retries, opts.FirstWait = 3, time.Millisecond
+	c, err := ociregistry.NewClient(opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +224,7 @@ func TestFetchResumesByRange(t *testing.T) {
 func TestStalledDownloadIsCutAndResumed(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
-	repo := openRepository(t, reg, ociregistry.WithStallTimeout(200*time.Millisecond))
+	repo := openWith(t, reg, ociregistry.Options{StallTimeout: 200 * time.Millisecond})
 	blob := bytes.Repeat([]byte("0123456789abcdef"), 100)
 	_, layer := pushImage(t, repo, blob)
 	reg.Gate.Break(t, registrytest.Fault{Method: http.MethodHead, Path: "/blobs/", Times: 1, Stall: true})
@@ -279,7 +284,7 @@ func TestKindsOfErrors(t *testing.T) {
 
 func TestUnreachableRegistryFailsAtOnce(t *testing.T) {
 	t.Parallel()
-	c, err := ociregistry.NewClient(ociregistry.WithRetries(5, time.Hour))
+	c, err := ociregistry.NewClient(ociregistry.Options{FirstWait: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +310,7 @@ func TestCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,7 +325,7 @@ func TestCredentials(t *testing.T) {
 	if err := creds.Login(t.Context(), client, reg.Host, right); err != nil {
 		t.Fatal(err)
 	}
-	repo := openRepository(t, reg, ociregistry.WithCredentials(creds.Get))
+	repo := openWith(t, reg, ociregistry.Options{Credentials: creds.Get})
 	pushImage(t, repo, []byte("x"), "1.0.0")
 	if err := creds.Logout(t.Context(), reg.Host); err != nil {
 		t.Fatal(err)
@@ -332,7 +337,7 @@ func TestCredentials(t *testing.T) {
 
 func TestRepositoryNames(t *testing.T) {
 	t.Parallel()
-	c, err := ociregistry.NewClient()
+	c, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,27 +13,20 @@ import (
 	"time"
 )
 
-// HostTLS names the files of a host's TLS setup, all in PEM. Empty fields mean
-// the system's certificate authorities and no client certificate. CAFile may be
-// a folder, of which all *.crt are read.
-type HostTLS struct {
-	CAFile, CertFile, KeyFile string
-}
-
-func (h HostTLS) config() (*tls.Config, error) {
+func (f TLSFiles) config() (*tls.Config, error) {
 	cfg := &tls.Config{MinVersion: tls.VersionTLS12}
-	if h.CAFile != "" {
-		pem, err := readAuthorities(h.CAFile)
+	if f.CAFile != "" {
+		pem, err := readAuthorities(f.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("certificate authority: %w", err)
 		}
 		cfg.RootCAs = x509.NewCertPool()
 		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%w: no certificate in %s", ErrInvalid, h.CAFile)
+			return nil, fmt.Errorf("%w: no certificate in %s", ErrInvalid, f.CAFile)
 		}
 	}
-	if h.CertFile != "" || h.KeyFile != "" {
-		pair, err := tls.LoadX509KeyPair(h.CertFile, h.KeyFile)
+	if f.CertFile != "" || f.KeyFile != "" {
+		pair, err := tls.LoadX509KeyPair(f.CertFile, f.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("client certificate: %w", err)
 		}
@@ -49,7 +42,7 @@ type hostTransport struct {
 	fallback http.RoundTripper
 }
 
-func newTransport(hosts map[string]HostTLS, folders []string) (http.RoundTripper, error) {
+func newTransport(hosts map[string]TLSFiles, folders []string) (http.RoundTripper, error) {
 	t := &hostTransport{
 		byHost:  map[string]http.RoundTripper{},
 		folders: &certificateFolders{folders: folders, byHost: map[string]folderTransport{}},

@@ -68,10 +68,9 @@ func TestBrokenUploadGoesOn(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			reg := tt.registry(t)
-			repo := openRepository(t, reg, ociregistry.WithCredentials(
-				func(context.Context, string) (ociregistry.Credential, error) {
-					return ociregistry.Credential{Username: "me", Password: "secret"}, nil
-				}))
+			repo := openWith(t, reg, ociregistry.Options{Credentials: func(context.Context, string) (ociregistry.Credential, error) {
+				return ociregistry.Credential{Username: "me", Password: "secret"}, nil
+			}})
 			blob := make([]byte, size)
 			_, _ = rand.Read(blob)
 			desc := artifact.Describe("application/octet-stream", blob)

@@ -131,7 +131,7 @@ func cosignVerdict(tb testing.TB, lab *siglab.Lab, mode, repository string) bool
 
 func liveVerdict(tb testing.TB, r trust.Requirement, repository string) error {
 	tb.Helper()
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -76,7 +76,7 @@ func TestCosignVerifiesLive(t *testing.T) {
 // refs: two subjects, but not two people.
 func pushTwoRefs(t *testing.T, lab *siglab.Lab) {
 	t.Helper()
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func (c live) signer(tb testing.TB, lab *siglab.Lab) *signer.Signer {
 // forms, and returns its reference by digest.
 func pushSigned(tb testing.TB, s *signer.Signer, name string) string {
 	tb.Helper()
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
