@@ -58,7 +58,7 @@ type Mirrored struct {
 // signatures, attestations, SBOMs. Tags come last: the version, and those of
 // latest, 1 and 1.2 that point at it.
 func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, opts MirrorOptions) (Mirrored, error) {
-	m := &mirror{to: to, seen: map[digest.Digest]bool{}}
+	m := &mirror{to: to, manifests: map[digest.Digest]bool{}, seenBlobs: map[digest.Digest]bool{}}
 	for _, name := range opts.Platforms {
 		platform, err := artifact.ParsePlatform(name)
 		if err != nil {
@@ -78,7 +78,8 @@ func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, o
 	}
 	m.from = verified.source
 	m.done.Verified = verified
-	return m.done, failed("mirroring", ref.Name()+"@"+verified.Digest().String(), m.run(ctx, verified))
+	err = m.run(ctx, verified)
+	return m.done, failed("mirroring", ref.Name()+"@"+verified.Digest().String(), err)
 }
 
 // mirror is one copy in progress.
@@ -86,8 +87,9 @@ type mirror struct {
 	from      Source
 	to        Destination
 	platforms []artifact.Platform
-	seen      map[digest.Digest]bool
-	done      Mirrored
+	// manifests and seenBlobs are what was copied, or is being copied.
+	manifests, seenBlobs map[digest.Digest]bool
+	done                 Mirrored
 }
 
 func (m *mirror) run(ctx context.Context, verified Verified) error {
@@ -109,13 +111,13 @@ func (m *mirror) run(ctx context.Context, verified Verified) error {
 
 // tree copies a manifest with what it names, then itself, then what hangs off it.
 func (m *mirror) tree(ctx context.Context, desc ocispec.Descriptor, content []byte, depth int) error {
-	if m.seen[desc.Digest] {
+	if m.manifests[desc.Digest] {
 		return nil
 	}
-	if len(m.seen) == maxMirrored {
+	if len(m.manifests) >= maxMirrored {
 		return fmt.Errorf("%w: more than %d manifests", ErrLimit, maxMirrored)
 	}
-	m.seen[desc.Digest] = true
+	m.manifests[desc.Digest] = true
 	var err error
 	if artifact.IsIndex(desc.MediaType) {
 		err = m.children(ctx, desc, content, depth)
@@ -184,6 +186,9 @@ func (m *mirror) blobs(ctx context.Context, desc ocispec.Descriptor, content []b
 		return err
 	}
 	for _, blob := range append([]ocispec.Descriptor{manifest.Config}, manifest.Layers...) {
+		if artifact.StaysAtOrigin(blob) {
+			continue
+		}
 		if err := m.blob(ctx, blob); err != nil {
 			return err
 		}
@@ -192,10 +197,10 @@ func (m *mirror) blobs(ctx context.Context, desc ocispec.Descriptor, content []b
 }
 
 func (m *mirror) blob(ctx context.Context, desc ocispec.Descriptor) error {
-	if m.seen[desc.Digest] {
+	if m.seenBlobs[desc.Digest] {
 		return nil
 	}
-	m.seen[desc.Digest] = true
+	m.seenBlobs[desc.Digest] = true
 	uploaded, err := m.to.PushBlob(ctx, desc, func() (io.ReadCloser, error) { return m.from.Fetch(ctx, desc) })
 	if err != nil {
 		return fmt.Errorf("blob %s: %w", desc.Digest, err)

@@ -138,7 +138,7 @@ func (b *built) pushBases(ctx context.Context, to Target, report func(Event)) er
 			continue
 		}
 		for _, l := range p.base.layers {
-			if len(l.URLs) > 0 || slices.Contains(done, l.Digest) {
+			if artifact.StaysAtOrigin(l) || slices.Contains(done, l.Digest) {
 				continue
 			}
 			uploaded, err := to.PushBlob(ctx, plain(l), func() (io.ReadCloser, error) { return p.base.from.Fetch(ctx, plain(l)) })

@@ -224,7 +224,7 @@ func copyIndex(ctx context.Context, from Content, to Target, index blob, paralle
 		}
 		blobs = append(blobs, m.Config)
 		for _, l := range m.Layers {
-			if len(l.URLs) == 0 { // else it stays where it is, as the layers of Windows do
+			if !artifact.StaysAtOrigin(l) {
 				blobs = append(blobs, l)
 			}
 		}

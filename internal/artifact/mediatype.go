@@ -1,6 +1,10 @@
 package artifact
 
-import ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+import (
+	"strings"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+)
 
 // Media types of manifests and layers, and of bills of materials, which hang off
 // an artifact as referrers.
@@ -37,6 +41,16 @@ func IsManifest(mediaType string) bool {
 // Docker's.
 func IsConfig(mediaType string) bool {
 	return mediaType == ocispec.MediaTypeImageConfig || mediaType == MediaTypeDockerConfig
+}
+
+// StaysAtOrigin reports whether a layer is left where its URLs say, rather than
+// copied between registries: those of Windows' base images are (OCI image
+// specification 1.1.1, layer.md, non-distributable layers; Docker calls them
+// foreign). URLs alone are only other places to get a layer from.
+func StaysAtOrigin(layer ocispec.Descriptor) bool {
+	foreign := strings.HasPrefix(layer.MediaType, "application/vnd.oci.image.layer.nondistributable.") ||
+		strings.HasPrefix(layer.MediaType, "application/vnd.docker.image.rootfs.foreign.")
+	return foreign && len(layer.URLs) > 0
 }
 
 // Compression is how the tar stream of a layer is wrapped.
