@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 )
 
 const (
@@ -47,7 +49,7 @@ func WriteLayoutTar(ctx context.Context, dir string, w io.Writer) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := writeLayoutFile(archive, root, name); err != nil {
+		if err := writeLayoutFile(ctx, archive, root, name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
@@ -63,7 +65,7 @@ func compareLayoutNames(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-func writeLayoutFile(archive *tar.Writer, root *os.Root, name string) (err error) {
+func writeLayoutFile(ctx context.Context, archive *tar.Writer, root *os.Root, name string) (err error) {
 	f, err := root.Open(name)
 	if err != nil {
 		return err
@@ -77,7 +79,7 @@ func writeLayoutFile(archive *tar.Writer, root *os.Root, name string) (err error
 	if err := archive.WriteHeader(header); err != nil {
 		return err
 	}
-	_, err = io.Copy(archive, f)
+	_, err = io.Copy(archive, untar.Bounded(ctx, f, info.Size()))
 	return err
 }
 
@@ -91,17 +93,14 @@ func ExtractLayoutTar(ctx context.Context, r io.Reader, dir string) error {
 		return err
 	}
 	defer func() { _ = root.Close() }()
-	archive := tar.NewReader(&io.LimitedReader{R: r, N: maxLayoutBytes})
+	archive := tar.NewReader(untar.Bounded(ctx, r, maxLayoutBytes))
 	for count := 0; ; count++ {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrCorrupt, err)
-		}
-		if err := ctx.Err(); err != nil {
-			return err
+			return brokenTar(ctx, err)
 		}
 		if count == maxLayoutFiles {
 			return fmt.Errorf("%w: more than %d files", ErrLimit, maxLayoutFiles)
@@ -113,13 +112,22 @@ func ExtractLayoutTar(ctx context.Context, r io.Reader, dir string) error {
 		if header.Typeflag != tar.TypeReg || !layoutFile.MatchString(name) {
 			return fmt.Errorf("%w: %.80q has no place in a layout", ErrHostile, header.Name)
 		}
-		if err := extractLayoutFile(root, name, archive); err != nil {
+		if err := extractLayoutFile(ctx, root, name, archive); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 }
 
-func extractLayoutFile(root *os.Root, name string, content io.Reader) (err error) {
+// brokenTar says what a failure to read the archive is: a limit, the end of the
+// context, or else a fault of the file.
+func brokenTar(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, ErrLimit) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+}
+
+func extractLayoutFile(ctx context.Context, root *os.Root, name string, content io.Reader) (err error) {
 	if err := root.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return err
 	}
@@ -131,8 +139,26 @@ func extractLayoutFile(root *os.Root, name string, content io.Reader) (err error
 		return err
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
-	if _, err = io.Copy(f, content); err != nil {
-		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	from := &errorReader{r: content}
+	if _, err := io.Copy(f, from); err != nil {
+		if from.err != nil {
+			return brokenTar(ctx, err)
+		}
+		return err // of our own disk
 	}
 	return nil
+}
+
+// errorReader remembers that it failed, to tell its failures from the writer's.
+type errorReader struct {
+	r   io.Reader
+	err error
+}
+
+func (e *errorReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		e.err = err
+	}
+	return n, err
 }

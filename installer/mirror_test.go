@@ -3,6 +3,7 @@ package installer_test
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -317,3 +318,29 @@ func TestExtractLayoutTarHostile(t *testing.T) {
 		t.Errorf("cut: got %v; want ErrCorrupt", err)
 	}
 }
+
+// TestExtractLayoutTarCancelled stops in the middle of a large blob.
+func TestExtractLayoutTarCancelled(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	archive := plugintest.Tar(t, []plugintest.Entry{{Name: "blobs/sha256/aa", Body: randomText(8 << 20)}})
+	read := 0
+	from := readerFunc(func(p []byte) (int, error) {
+		if read > 4096 {
+			cancel()
+		}
+		n := copy(p, archive[read:])
+		read += n
+		return n, nil
+	})
+	if err := installer.ExtractLayoutTar(ctx, from, t.TempDir()); !errors.Is(err, context.Canceled) || errors.Is(err, installer.ErrCorrupt) {
+		t.Errorf("got %v; want context.Canceled", err)
+	}
+	if read > 1<<20 {
+		t.Errorf("read %d bytes after it was cancelled", read)
+	}
+}
+
+type readerFunc func(p []byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }

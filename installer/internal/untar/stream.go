@@ -64,7 +64,7 @@ type limitReader struct {
 
 func (l *limitReader) Read(p []byte) (int, error) {
 	if l.left < 0 {
-		return 0, fmt.Errorf("%w: uncompressed size", ErrLimit)
+		return 0, fmt.Errorf("%w: more bytes than allowed", ErrLimit)
 	}
 	if int64(len(p)) > l.left+1 {
 		p = p[:l.left+1]
@@ -72,9 +72,15 @@ func (l *limitReader) Read(p []byte) (int, error) {
 	n, err := l.r.Read(p)
 	l.left -= int64(n)
 	if l.left < 0 {
-		return n - 1, fmt.Errorf("%w: uncompressed size", ErrLimit)
+		return n - 1, fmt.Errorf("%w: more bytes than allowed", ErrLimit)
 	}
 	return n, err
+}
+
+// Bounded is r as far as limit bytes and until ctx ends: reading further fails,
+// with [ErrLimit] or the context's error, and is never taken for the end.
+func Bounded(ctx context.Context, r io.Reader, limit int64) io.Reader {
+	return &limitReader{r: &sourceReader{ctx: ctx, r: r}, left: limit}
 }
 
 // decompress recognises the compression by its magic number: what a media type
