@@ -30,7 +30,9 @@ type PackOptions struct {
 	// SkipSBOM leaves the bills of materials out.
 	SkipSBOM bool
 	// CacheDir is a folder in which the digests of layers are remembered, so
-	// that publishing the same again costs next to nothing. Empty: no cache.
+	// that publishing the same again costs next to nothing: an executable whose
+	// inode, size and times are as they were is not even read, as with git's
+	// index. Empty: no cache.
 	CacheDir string
 	// WindowsBases are images that Windows images are built on as well, one for
 	// each build of Windows; see [Base].
@@ -107,7 +109,7 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 	g.SetLimit(opts.parallel())
 	for i, in := range dist.inputs {
 		g.Go(func() (err error) {
-			l := layer{in: in, created: metadata.Created}
+			l := layer{in: in, sums: &dist.sums, created: metadata.Created}
 			if images[i], err = buildPlatform(gctx, l, executables[i], version, metadata, store, opts); err != nil {
 				return fmt.Errorf("packaging %s: %w", in.platform, err)
 			}
@@ -138,6 +140,7 @@ func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Ve
 	if err != nil {
 		return nil, err
 	}
+	exe = l.digests(exe)
 	var all []builtPlatform
 	for i := range bases {
 		p := builtPlatform{in: l.in, base: &bases[i], executable: exe}
@@ -179,7 +182,11 @@ func (p *builtPlatform) image(record layerRecord, version Version, metadata Meta
 // storeLayer writes a layer unless the store has it already.
 func storeLayer(ctx context.Context, l layer, store layerStore, opts PackOptions) (layerRecord, error) {
 	cache := layerCache{dir: opts.CacheDir}
-	if record, ok := cache.get(l); ok {
+	record, known, err := cache.get(ctx, l)
+	if err != nil {
+		return layerRecord{}, err
+	}
+	if known {
 		there, err := store.has(ctx, record.descriptor())
 		if err != nil {
 			return layerRecord{}, err
@@ -197,7 +204,7 @@ func storeLayer(ctx context.Context, l layer, store layerStore, opts PackOptions
 	if err != nil {
 		return layerRecord{}, err
 	}
-	record := layerRecord{Digest: desc.Digest, Size: desc.Size, DiffID: diffID}
+	record = layerRecord{Digest: desc.Digest, Size: desc.Size, DiffID: diffID}
 	cache.set(l, record)
 	opts.Report(Event{Kind: EventPacked, Subject: l.in.platform.String(), Size: record.Size})
 	return record, nil
@@ -220,7 +227,7 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 		entries[i].Annotations = map[string]string{
 			ocispec.AnnotationVersion:       b.version.String(),
 			ocispec.AnnotationBaseImageName: "scratch",
-			artifact.AnnotationExecutable:   string(digest.NewDigestFromEncoded(digest.SHA256, p.in.binary().sha256)),
+			artifact.AnnotationExecutable:   string(digest.NewDigestFromEncoded(digest.SHA256, p.executable.SHA256)),
 		}
 		if p.base != nil {
 			entries[i].Annotations[ocispec.AnnotationBaseImageName] = p.base.name
@@ -232,21 +239,31 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 	return err
 }
 
-// describe reads the executable of a platform for its bill of materials.
+// describe reads the executable of a platform for its bill of materials. The
+// digests come with the layer.
 func describe(in input, licenses sbom.Licenses) (sbom.Executable, error) {
 	bin := in.binary()
-	exe, err := sbom.ReadFile(bin.path, sbom.Options{SHA256: bin.sha256, Licenses: licenses})
+	exe, err := sbom.ReadFile(bin.path, sbom.Options{SkipDigest: true, Licenses: licenses})
 	if err != nil && !errors.Is(err, sbom.ErrNoBuildInfo) {
 		return exe, &InputError{Path: bin.path, Problem: "cannot be read", Err: err}
 	}
 	exe.Name = bin.name
 	exe.Platform = in.platform.String()
-	for _, f := range in.files {
-		if f.name != bin.name {
-			exe.Files = append(exe.Files, sbom.File{Name: f.name, SHA256: f.sha256})
+	return exe, nil
+}
+
+// digests completes the description of an executable with what was read for its
+// layer.
+func (l layer) digests(exe sbom.Executable) sbom.Executable {
+	exe.Files = nil
+	for _, f := range l.in.files {
+		if sum := l.sums.get(f); f.name == exe.Name {
+			exe.SHA256 = sum
+		} else {
+			exe.Files = append(exe.Files, sbom.File{Name: f.name, SHA256: sum})
 		}
 	}
-	return exe, nil
+	return exe
 }
 
 // buildSBOMs makes both documents for every platform and for the whole.

@@ -1,8 +1,8 @@
 package packager
 
 import (
+	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -20,6 +20,15 @@ type layerRecord struct {
 	Digest digest.Digest `json:"digest"`
 	Size   int64         `json:"size"`
 	DiffID digest.Digest `json:"diffID"`
+	// Files are what went in, in the order of the layer.
+	Files []fileRecord `json:"files"`
+}
+
+// fileRecord is a file's content.
+type fileRecord struct {
+	SHA256 string `json:"sha256"`
+	// Stamp, if not empty, is that of a file which has this content.
+	Stamp string `json:"stamp,omitempty"`
 }
 
 func (r layerRecord) descriptor() ocispec.Descriptor {
@@ -31,29 +40,53 @@ func (r layerRecord) descriptor() ocispec.Descriptor {
 // compressed nor sent again. A zero cache remembers nothing.
 type layerCache struct{ dir string }
 
-// key covers everything that a layer's bytes depend on.
-func (c layerCache) key(l layer) string {
+// path covers everything that a layer's bytes depend on, but the content of the
+// files: that is compared afterwards, so that files of which nothing is known
+// are not read to learn it.
+func (c layerCache) path(l layer) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "v1 gzip level %d\n%s\n%s\n", compressionLevel, l.in.platform, l.created.Format(time.RFC3339))
+	fmt.Fprintf(h, "v2 gzip level %d\n%s\n%s\n", compressionLevel, l.in.platform, l.created.Format(time.RFC3339))
 	for _, f := range l.in.files {
-		fmt.Fprintf(h, "%q %d %t %s\n", f.name, f.size, f.executable, f.sha256)
+		fmt.Fprintf(h, "%q %d %t\n", f.name, f.size, f.executable)
 	}
-	return hex.EncodeToString(h.Sum(nil))
+	return filepath.Join(c.dir, hexDigest(h)+".json")
 }
 
-func (c layerCache) get(l layer) (layerRecord, bool) {
+// load returns what is remembered, whatever the files' content.
+func (c layerCache) load(l layer) (r layerRecord, ok bool) {
 	if c.dir == "" {
-		return layerRecord{}, false
+		return r, false
 	}
-	raw, err := os.ReadFile(filepath.Join(c.dir, c.key(l)+".json"))
-	if err != nil {
-		return layerRecord{}, false
+	raw, err := os.ReadFile(c.path(l))
+	return r, err == nil && json.Unmarshal(raw, &r) == nil && r.Digest.Validate() == nil && r.DiffID.Validate() == nil &&
+		r.Size > 0 && len(r.Files) == len(l.in.files)
+}
+
+// get returns the record of a layer. It tells the sums of the layer's files
+// from it; those that do not look as they did then are read.
+func (c layerCache) get(ctx context.Context, l layer) (layerRecord, bool, error) {
+	r, ok := c.load(l)
+	if !ok {
+		return layerRecord{}, false, nil
 	}
-	var r layerRecord
-	if json.Unmarshal(raw, &r) != nil || r.Digest.Validate() != nil || r.DiffID.Validate() != nil || r.Size <= 0 {
-		return layerRecord{}, false
+	read := false
+	for i, f := range l.in.files {
+		if r.Files[i].Stamp == "" || r.Files[i].Stamp != l.sums.stamp(f) {
+			read = true
+			sum, err := l.sums.of(ctx, f)
+			if err != nil || sum != r.Files[i].SHA256 {
+				return layerRecord{}, false, err
+			}
+			continue
+		}
+		if err := l.sums.set(f, r.Files[i].SHA256); err != nil {
+			return layerRecord{}, false, err
+		}
 	}
-	return r, true
+	if read {
+		c.set(l, r)
+	}
+	return r, true, nil
 }
 
 // set remembers a layer. A cache that cannot be written only costs time, so
@@ -62,9 +95,13 @@ func (c layerCache) set(l layer, r layerRecord) {
 	if c.dir == "" || os.MkdirAll(c.dir, 0o700) != nil {
 		return
 	}
+	r.Files = make([]fileRecord, len(l.in.files))
+	for i, f := range l.in.files {
+		r.Files[i] = fileRecord{SHA256: l.sums.get(f), Stamp: l.sums.stamp(f)}
+	}
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return
 	}
-	_ = durable.WriteFile(filepath.Join(c.dir, c.key(l)+".json"), raw, 0o600)
+	_ = durable.WriteFile(c.path(l), raw, 0o600)
 }

@@ -31,7 +31,11 @@ func WriteChecksums(ctx context.Context, dist *Dist, s *Signer) (*Checksums, err
 			if err != nil || strings.HasPrefix(rel, "..") {
 				rel = f.path
 			}
-			lines = append(lines, f.sha256+"  "+filepath.ToSlash(rel)+"\n")
+			sum, err := dist.sums.of(ctx, f)
+			if err != nil {
+				return nil, err
+			}
+			lines = append(lines, sum+"  "+filepath.ToSlash(rel)+"\n")
 		}
 	}
 	slices.Sort(lines)

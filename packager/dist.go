@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
@@ -22,6 +23,9 @@ type ScanOptions struct {
 	Platforms map[string]string
 	// GoreleaserID chooses among several builds in goreleaser's artifacts.json.
 	GoreleaserID string
+	// Now is the clock that the times of files are compared with, to tell
+	// whether a later change of one would show. Default: time.Now.
+	Now func() time.Time
 }
 
 // Dist is a checked set of executables, one for each platform. Only [Scan]
@@ -30,6 +34,7 @@ type Dist struct {
 	dir      string
 	inputs   []input
 	warnings []Warning
+	sums     sums
 }
 
 // input is what goes into the image of one platform.
@@ -46,9 +51,9 @@ type file struct {
 	// name in the plugin's folder, path on disk.
 	name, path string
 	size       int64
-	// sha256 of the content, hexadecimal.
-	sha256     string
 	executable bool
+	// found is the state in which the file was checked.
+	found stamp
 }
 
 // binary returns the plugin's executable.
@@ -78,7 +83,11 @@ func (d *Dist) Platforms() []string {
 // [ScanOptions]. Every fault is reported, not only the first: the error joins
 // one [*InputError] for each.
 func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
-	d := &Dist{dir: dir}
+	now := opts.Now
+	if now == nil {
+		now = time.Now
+	}
+	d := &Dist{dir: dir, sums: sums{scanned: now()}}
 	var err error
 	switch {
 	case len(opts.Platforms) > 0:
@@ -107,9 +116,6 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 		warnings, err := d.inputs[i].check()
 		d.warnings = append(d.warnings, warnings...)
 		problems = append(problems, err)
-		if err == nil {
-			problems = append(problems, d.inputs[i].hash(ctx))
-		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -120,18 +126,6 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// hash fills in the digests of the files.
-func (in *input) hash(ctx context.Context) error {
-	for i := range in.files {
-		sum, err := hashFile(ctx, in.files[i].path)
-		if err != nil {
-			return &InputError{Path: in.files[i].path, Problem: "cannot be read", Err: err}
-		}
-		in.files[i].sha256 = sum
-	}
-	return nil
 }
 
 // addFolders reads dir/os/arch[variant].

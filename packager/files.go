@@ -1,11 +1,7 @@
 package packager
 
 import (
-	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -96,7 +92,7 @@ func regular(path, name string) (file, error) {
 	}
 	return file{
 		name: name, path: path, size: info.Size(),
-		executable: mode.Perm()&0o111 != 0,
+		executable: mode.Perm()&0o111 != 0, found: stampOf(info),
 	}, nil
 }
 
@@ -142,17 +138,4 @@ func missing(dir string, p artifact.Platform, files []file) error {
 		e.Remedy = "rename the executable to " + p.Executable() + "; there are " + strings.Join(names, ", ")
 	}
 	return e
-}
-
-func hashFile(ctx context.Context, path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close() //nolint:errcheck // read only
-	h := sha256.New()
-	if _, err := io.CopyBuffer(h, struct{ io.Reader }{contextReader{ctx, f}}, make([]byte, copyBuffer)); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }

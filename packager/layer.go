@@ -5,11 +5,7 @@ import (
 	"bufio"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"hash"
 	"io"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -23,7 +19,7 @@ import (
 
 // compressionLevel is that of klauspost/compress/gzip. On Go executables it
 // takes a quarter of the time of the standard library's default, for files that
-// are 3 to 5 % larger.
+// are 4 to 6 % larger. Level 3 saves a seventh of that time for 2 % more.
 const compressionLevel = 4
 
 // executableDescriptor is the Windows security descriptor, in base64, that the
@@ -35,6 +31,7 @@ const executableDescriptor = "AQAAgBQAAAAkAAAAAAAAAAAAAAABAgAAAAAABSAAAAAhAgAAAQ
 // layer writes the one layer of a platform. Equal inputs write equal bytes.
 type layer struct {
 	in      input
+	sums    *sums
 	created time.Time
 }
 
@@ -88,7 +85,7 @@ func (l layer) entries(ctx context.Context, w *tar.Writer) error {
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
-		if err := l.content(ctx, w, f, buffer); err != nil {
+		if err := l.sums.copy(ctx, w, f, buffer); err != nil {
 			return err
 		}
 	}
@@ -103,24 +100,3 @@ func (l layer) header(kind byte, name string, mode, size int64) *tar.Header {
 	}
 	return h
 }
-
-// content copies a file and makes sure that it is still the one that was
-// checked.
-func (l layer) content(ctx context.Context, w io.Writer, f file, buffer []byte) error {
-	in, err := os.Open(f.path)
-	if err != nil {
-		return &InputError{Path: f.path, Problem: "cannot be read", Err: err}
-	}
-	defer in.Close() //nolint:errcheck // read only
-	sum := sha256.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(w, sum)}, struct{ io.Reader }{contextReader{ctx, io.LimitReader(in, f.size+1)}}, buffer)
-	if (err == nil && n != f.size) || (err == nil && hexDigest(sum) != f.sha256) || n > f.size {
-		return &InputError{Path: f.path, Problem: "changed while it was packaged", Remedy: "build first, then package"}
-	}
-	if err != nil {
-		return fmt.Errorf("packaging %s: %w", f.path, err)
-	}
-	return nil
-}
-
-func hexDigest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

@@ -134,7 +134,7 @@ func (b *built) results() []PlatformResult {
 	for i, p := range b.platforms {
 		out[i] = PlatformResult{
 			Platform: p.in.platform.String(), Digest: p.manifest.desc.Digest,
-			Layer: p.layer.Digest, Size: p.layer.Size, Executable: "sha256:" + p.in.binary().sha256,
+			Layer: p.layer.Digest, Size: p.layer.Size, Executable: "sha256:" + p.executable.SHA256,
 		}
 	}
 	return out

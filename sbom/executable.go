@@ -118,9 +118,9 @@ type Licenses interface {
 type Options struct {
 	// Licenses is asked for every module's licence; nil leaves them unknown.
 	Licenses Licenses
-	// SHA256 is the digest of the file if it is known already, which saves
-	// reading the file a second time.
-	SHA256 string
+	// SkipDigest leaves SHA256 empty, for callers who read the whole file anyway
+	// and fill it in.
+	SkipDigest bool
 }
 
 // ReadFile describes the executable at path. The name is the last element of
@@ -142,8 +142,8 @@ func ReadFile(path string, opts Options) (Executable, error) {
 
 // Read describes the executable in r. See [ReadFile] for the errors.
 func Read(r io.ReaderAt, opts Options) (Executable, error) {
-	exe := Executable{SHA256: opts.SHA256}
-	if exe.SHA256 == "" {
+	var exe Executable
+	if !opts.SkipDigest {
 		h := sha256.New()
 		if _, err := io.Copy(h, io.NewSectionReader(r, 0, 1<<62)); err != nil {
 			return Executable{}, err

@@ -55,7 +55,7 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 		"`IMAGE` that Windows images are built on as well, so that they run as containers (repeatable, one per build of Windows)")
 	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version")
 	flags.BoolVar(&p.skipSBOM, "no-sbom", false, "make no bills of materials")
-	flags.BoolVar(&p.noCache, "no-cache", false, "compress again what is known to be published")
+	flags.BoolVar(&p.noCache, "no-cache", false, "read and compress again what is known to be published")
 	return p
 }
 

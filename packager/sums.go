@@ -1,0 +1,87 @@
+package packager
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"os"
+	"sync"
+	"time"
+)
+
+// sums are the SHA-256 digests of a dist's files, hexadecimal, by path. A file
+// is read for its digest only where it is not read for its layer anyway.
+type sums struct {
+	// scanned is when the files were looked at, before any was read.
+	scanned time.Time
+	mu      sync.Mutex
+	known   map[string]string
+}
+
+// stamp is how the file's state is remembered.
+func (s *sums) stamp(f file) string { return f.found.text(s.scanned) }
+
+func (s *sums) get(f file) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.known[f.path]
+}
+
+// set remembers a digest. It must be that of any earlier reading.
+func (s *sums) set(f file, sum string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have, ok := s.known[f.path]; ok && have != sum {
+		return changed(f)
+	}
+	if s.known == nil {
+		s.known = map[string]string{}
+	}
+	s.known[f.path] = sum
+	return nil
+}
+
+// of returns the digest of a file, and reads the file if it is not known yet.
+func (s *sums) of(ctx context.Context, f file) (string, error) {
+	if sum := s.get(f); sum != "" {
+		return sum, nil
+	}
+	if err := s.copy(ctx, io.Discard, f, make([]byte, copyBuffer)); err != nil {
+		return "", err
+	}
+	return s.get(f), nil
+}
+
+// copy copies a file and makes sure that it is still the one that was checked.
+func (s *sums) copy(ctx context.Context, w io.Writer, f file, buffer []byte) error {
+	in, err := os.Open(f.path)
+	if err != nil {
+		return &InputError{Path: f.path, Problem: "cannot be read", Err: err}
+	}
+	defer in.Close() //nolint:errcheck // read only
+	sum := sha256.New()
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(w, sum)}, struct{ io.Reader }{contextReader{ctx, io.LimitReader(in, f.size+1)}}, buffer)
+	if n > f.size {
+		return changed(f)
+	}
+	if err != nil {
+		return fmt.Errorf("packaging %s: %w", f.path, err)
+	}
+	info, err := in.Stat()
+	if err != nil {
+		return &InputError{Path: f.path, Problem: "cannot be read", Err: err}
+	}
+	if n != f.size || stampOf(info) != f.found {
+		return changed(f)
+	}
+	return s.set(f, hexDigest(sum))
+}
+
+func changed(f file) error {
+	return &InputError{Path: f.path, Problem: "changed while it was packaged", Remedy: "build first, then package"}
+}
+
+func hexDigest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
