@@ -41,6 +41,8 @@ func releasePlain(t *testing.T, repo *ociregistry.Repository, v string) *package
 	return done
 }
 
+// TestAliases is INTEROP C7: of the runner project's releaser, a prerelease takes
+// over the aliases, and 0.0.0 gets none.
 func TestAliases(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)

@@ -52,8 +52,8 @@ func complete(t testing.TB, repo *ociregistry.Repository, when string) {
 	}
 }
 
-// TestEveryRequestFails breaks one request after the other, in every way, and
-// then lets the registry recover.
+// TestEveryRequestFails is INTEROP C25, C27 and 33: it breaks one request after
+// the other, in every way, and then lets the registry recover.
 func TestEveryRequestFails(t *testing.T) {
 	t.Parallel()
 	signer, _ := keyPair(t)
@@ -213,7 +213,7 @@ func TestOneFaultIsRetried(t *testing.T) {
 	}
 }
 
-// TestTwoReleasesAtOnce lets 1.0.1 read the tags before 1.0.2 is there, and
+// TestTwoReleasesAtOnce is INTEROP C26: it lets 1.0.1 read the tags before 1.0.2 is there, and
 // write its aliases after 1.0.2 wrote its own.
 func TestTwoReleasesAtOnce(t *testing.T) {
 	t.Parallel()

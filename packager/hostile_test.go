@@ -3,6 +3,7 @@ package packager_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -89,6 +90,27 @@ func TestExecutableOfAnotherSystem(t *testing.T) {
 	_, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
 	if !errors.Is(err, packager.ErrInput) || !strings.Contains(err.Error(), "android/arm64") {
 		t.Errorf("android: error = %v", err)
+	}
+}
+
+// TestDynamicExecutable is INTEROP 32: an executable that needs a loader is
+// published with a warning that says where it will not start.
+func TestDynamicExecutable(t *testing.T) {
+	t.Parallel()
+	content := elfFile()
+	content[32], content[54], content[56] = 64, 56, 1       // one program header, behind the file's
+	copy(content[64:], []byte{3, 0, 0, 0, 4, 0, 0, 0, 120}) // PT_INTERP, at 120
+	copy(content[120:], "/lib64/ld-linux-x86-64.so.2\x00")  // its text
+	content[64+32], content[64+40] = 28, 28                 // and size
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), content, 0o755)
+	warnings := scan(t, dir).Warnings()
+	if len(warnings) == 0 || !strings.Contains(warnings[0].String(), "linked dynamically") || !strings.Contains(warnings[0].String(), "CGO_ENABLED=0") {
+		t.Errorf("warnings: %v", warnings)
+	}
+	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
+	if text := fmt.Sprint(scan(t, dir).Warnings()); strings.Contains(text, "dynamically") {
+		t.Errorf("static: %s", text)
 	}
 }
 

@@ -21,6 +21,8 @@ import (
 )
 
 // TestInspectShowsAll also has the runner's installer take the signed release.
+// TestInspectShowsAll is INTEROP 35, among others: what a plugin asks of the
+// runner is shown.
 func TestInspectShowsAll(t *testing.T) {
 	t.Parallel()
 	signer, verifier := keyPair(t)
@@ -141,6 +143,7 @@ func TestLayersBeyondTheMemory(t *testing.T) {
 	complete(t, repo, "large layers")
 }
 
+// TestChecksums is INTEROP 25: digests for those who take the plain executables.
 func TestChecksums(t *testing.T) {
 	t.Parallel()
 	dir := writeDist(t, "1.0.0", "linux/amd64", "windows/amd64")

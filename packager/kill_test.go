@@ -23,7 +23,7 @@ import (
 const releaseJob = "PACKAGER_TEST_RELEASE"
 
 // job is what a process is to release.
-type job struct{ Dist, Repository, Version, Key, Cache string }
+type job struct{ Dist, Repository, Version, Key, Cache, Temp string }
 
 func releaseAlone(encoded string) error {
 	var j job
@@ -73,13 +73,14 @@ func (j job) start(t *testing.T) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), releaseJob+"="+string(encoded))
+	cmd.Env = append(os.Environ(), releaseJob+"="+string(encoded), "TMPDIR="+j.Temp)
 	cmd.Stderr = os.Stderr
 	return cmd
 }
 
 // TestKilledReleaseIsRunAgain kills the process at one request after the other,
 // then runs it again: what is published is complete, and nothing is there twice.
+// INTEROP C24: nothing is left in the folder for temporary files either.
 func TestKilledReleaseIsRunAgain(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -92,7 +93,7 @@ func TestKilledReleaseIsRunAgain(t *testing.T) {
 	reg := registrytest.New(t)
 	j := job{
 		Dist: writeDist(t, "1.0.0", "linux/amd64"), Repository: reg.Host + "/calm", Version: "1.0.0",
-		Key: key, Cache: filepath.Join(dir, "cache"),
+		Key: key, Cache: filepath.Join(dir, "cache"), Temp: t.TempDir(),
 	}
 	if err := j.start(t).Run(); err != nil {
 		t.Fatal(err)
@@ -149,5 +150,8 @@ func TestKilledReleaseIsRunAgain(t *testing.T) {
 		if diff := cmp.Diff(want, count); diff != "" {
 			t.Errorf("killed at request %d, run again: evidence (-want +got):\n%s", n, diff)
 		}
+	}
+	if left, err := os.ReadDir(j.Temp); err != nil || len(left) > 0 {
+		t.Errorf("temporary files: %v, %v", left, err)
 	}
 }

@@ -65,6 +65,8 @@ func TestRunnerInstallsWhatPushMade(t *testing.T) {
 	}
 }
 
+// TestPushAttachesSBOMs is INTEROP 30 for publishers: documents hang off the
+// index and off each platform's manifest.
 func TestPushAttachesSBOMs(t *testing.T) {
 	t.Parallel()
 	layout, packed := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")))
@@ -131,6 +133,8 @@ func TestPushAgainSendsNothing(t *testing.T) {
 	}
 }
 
+// TestPublishedVersionDoesNotMove is INTEROP C11: the runner project's releaser
+// overwrites a version without a word.
 func TestPublishedVersionDoesNotMove(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)

@@ -21,7 +21,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
-// TestReproducible packages the same executables under everything that differs
+// TestReproducible is INTEROP C29: it packages the same executables under everything that differs
 // between two machines: folder, file times, modes as other umasks leave them,
 // the order in which files were made, their owner (where the test may change it), time zone, number of processors, and how
 // the folder is named.
@@ -152,7 +152,8 @@ type entry struct {
 	Record   string
 }
 
-// TestLayerEntries looks into the layers.
+// TestLayerEntries looks into the layers. INTEROP C28: that of Windows needs no
+// base image, and so no network.
 func TestLayerEntries(t *testing.T) {
 	t.Parallel()
 	dir := writeDist(t, "1.0.0", "linux/amd64", "windows/amd64")
@@ -209,7 +210,7 @@ func readLayer(t testing.TB, raw []byte) []entry {
 	}
 }
 
-// TestImageIsWhatRuntimesRead checks config and manifest against each other.
+// TestImageIsWhatRuntimesRead is INTEROP C30 and C8: it checks config and manifest against each other.
 func TestImageIsWhatRuntimesRead(t *testing.T) {
 	t.Parallel()
 	layout, packed := pack(t, "1.2.3-rc.1", scan(t, writeDist(t, "1.2.3-rc.1", "linux/armv7", "windows/arm64")))

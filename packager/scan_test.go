@@ -32,6 +32,9 @@ func problems(err error) []*packager.InputError {
 	return all
 }
 
+// TestBadInput is INTEROP C2b (setuid bits), C2c (links), C12 (nothing to
+// publish, linux/arm) and C13 (sub-folders), and all else that cannot be
+// published.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	amd64 := func(t *testing.T, dir string) {
@@ -226,8 +229,9 @@ func TestScanIgnoresFilesBesideTheFolders(t *testing.T) {
 	}
 }
 
-// TestGoreleaser reads the trees that publishers of plugins have: several
-// builds, levels of amd64, versions of ARM.
+// TestGoreleaser is INTEROP 1 and 2: the trees that publishers of plugins have,
+// such as those of fleeting-plugin-hetzner and of sardinasystems, with several
+// builds, levels of amd64 (amd64_v1), versions of ARM (arm_7).
 func TestGoreleaser(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
