@@ -109,7 +109,7 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 	g.SetLimit(opts.parallel())
 	for i, in := range dist.inputs {
 		g.Go(func() (err error) {
-			l := layer{in: in, sums: &dist.sums, created: metadata.Created}
+			l := layer{in: in, sums: &dist.sums, created: metadata.moment()}
 			if images[i], err = buildPlatform(gctx, l, executables[i], version, metadata, store, opts); err != nil {
 				return fmt.Errorf("packaging %s: %w", in.platform, err)
 			}
@@ -163,7 +163,7 @@ func (p *builtPlatform) image(record layerRecord, version Version, metadata Meta
 	annotations := metadata.annotations(version)
 	config := artifact.ConfigInput{
 		Platform: p.in.platform, Version: version.String(), DiffIDs: []digest.Digest{record.DiffID},
-		Created: metadata.Created, Labels: annotations,
+		Created: metadata.moment(), Labels: annotations,
 	}
 	layers := []ocispec.Descriptor{p.layer}
 	if p.base != nil {
@@ -285,11 +285,15 @@ func (b *built) buildSBOMs(opts PackOptions) error {
 func (b *built) addSBOMs(subject ocispec.Descriptor, opts PackOptions, executables ...sbom.Executable) error {
 	doc, err := sbom.New(sbom.Info{
 		Name:    cmp.Or(b.metadata.Title, executables[0].Main.Path, "fleeting-plugin"),
-		Version: b.version.String(), Supplier: b.metadata.Vendor, License: b.metadata.Licenses, Created: b.metadata.Created,
+		Version: b.version.String(), Supplier: b.metadata.Vendor, License: b.metadata.Licenses, Created: b.metadata.moment(),
 		Tool: cmp.Or(opts.Tool, "fleeting-plugin"), ToolVersion: opts.ToolVersion,
 	}, executables...)
 	if err != nil {
 		return err
+	}
+	annotations := map[string]string{}
+	if created, ok := b.metadata.annotations(b.version)[ocispec.AnnotationCreated]; ok {
+		annotations[ocispec.AnnotationCreated] = created
 	}
 	for _, format := range []struct {
 		mediaType string
@@ -305,7 +309,7 @@ func (b *built) addSBOMs(subject ocispec.Descriptor, opts PackOptions, executabl
 		r := referrer{subject: subject, document: blob{artifact.Describe(format.mediaType, content), content}}
 		r.manifest.desc, r.manifest.content, err = artifact.EncodeReferrer(artifact.ReferrerInput{
 			Subject: subject, ArtifactType: format.mediaType, Layer: r.document.desc,
-			Annotations: map[string]string{ocispec.AnnotationCreated: b.metadata.annotations(b.version)[ocispec.AnnotationCreated]},
+			Annotations: annotations,
 		})
 		if err != nil {
 			return err

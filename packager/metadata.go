@@ -34,8 +34,10 @@ type Metadata struct {
 	// Vendor and Authors name who publishes and who wrote it.
 	Vendor, Authors string
 	// Created is the time that everything in the artifact carries. By default
-	// it is the commit's time from the executables' build information, else
-	// 1970-01-01: never the clock, which would make each artifact another one.
+	// it is the commit's time from the executables' build information: never
+	// the clock, which would make each artifact another one. Where that is
+	// missing too, the artifact does not say when it was made, and what cannot
+	// do without a time, such as files, carries 1970-01-01.
 	Created time.Time
 
 	// MinimumRunner is the oldest GitLab Runner known to work, such as "17.9".
@@ -73,11 +75,17 @@ func (m Metadata) complete(executables []sbom.Executable) (Metadata, artifact.Me
 	if extra.Library != "" && extra.Protocol == nil {
 		extra.Protocol = new(int)
 	}
-	if m.Created.IsZero() {
-		m.Created = time.Unix(0, 0)
-	}
 	m.Created = m.Created.UTC().Truncate(time.Second)
 	return m, extra
+}
+
+// moment is the time for what must carry one: when nothing tells it, that of
+// the epoch, which everybody knows to be none.
+func (m Metadata) moment() time.Time {
+	if m.Created.IsZero() {
+		return time.Unix(0, 0).UTC()
+	}
+	return m.Created
 }
 
 // annotations returns those of index and manifests.
@@ -93,7 +101,9 @@ func (m Metadata) annotations(version Version) map[string]string {
 		ocispec.AnnotationLicenses:      m.Licenses,
 		ocispec.AnnotationVendor:        m.Vendor,
 		ocispec.AnnotationAuthors:       m.Authors,
-		ocispec.AnnotationCreated:       m.Created.Format(time.RFC3339),
+	}
+	if !m.Created.IsZero() {
+		all[ocispec.AnnotationCreated] = m.Created.Format(time.RFC3339)
 	}
 	maps.DeleteFunc(all, func(_, v string) bool { return v == "" })
 	return all

@@ -121,6 +121,28 @@ func TestGoldenDigest(t *testing.T) {
 	}
 }
 
+// TestUnknownTimeIsNotClaimed: 1970 would pass for old enough wherever a policy
+// asks for an age.
+func TestUnknownTimeIsNotClaimed(t *testing.T) {
+	t.Parallel()
+	dir, layout := t.TempDir(), filepath.Join(t.TempDir(), "layout")
+	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
+	if _, err := packager.Pack(t.Context(), scan(t, dir), version(t, "1.0.0"), layout, packager.PackOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	source, err := packager.OpenLayout(t.Context(), layout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := packager.Inspect(t.Context(), source, "1.0.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if created, ok := report.Annotations[ocispec.AnnotationCreated]; ok {
+		t.Errorf("created %s", created)
+	}
+}
+
 // TestAnnouncedExecutable holds that each entry of the index says which
 // executable its layer has.
 func TestAnnouncedExecutable(t *testing.T) {

@@ -132,7 +132,6 @@ next:
 		"TMPDIR="+d.path("tmp"),
 		"FLEETING_PLUGIN_PATH="+d.path("plugins"),
 		"COSIGN_PASSWORD=",
-		"SOURCE_DATE_EPOCH=0",
 	)
 }
 

@@ -69,8 +69,22 @@ func (d *demo) tool(args ...string) command {
 }
 
 func (d *demo) packagePlugin(ctx context.Context) error {
-	_, err := d.run(ctx, d.tool("package", "--quiet", "dist/plugin", "--version", version, "--layout", "layout"))
+	args := []string{"package", "--quiet", "dist/plugin", "--version", version, "--layout", "layout"}
+	_, err := d.run(ctx, d.tool(append(args, d.commit(ctx)...)...))
 	return err
+}
+
+// commit says what was built, and when that was committed. A source that is no
+// git repository has neither.
+func (d *demo) commit(ctx context.Context) []string {
+	cmd := exec.CommandContext(ctx, "git", "log", "-1", "--format=%H %cI")
+	cmd.Dir = d.opts.Source
+	out, err := cmd.Output()
+	revision, committed, ok := strings.Cut(strings.TrimSpace(string(out)), " ")
+	if err != nil || !ok {
+		return nil
+	}
+	return []string{"--revision", revision, "--created", committed}
 }
 
 func (d *demo) publish(ctx context.Context) error {
