@@ -76,7 +76,11 @@ func run(ctx context.Context, path string, timeout time.Duration) (string, error
 	cmd.Env = []string{"HOME=/nonexistent"}
 	cmd.Stdout = out
 	cmd.WaitDelay = time.Second
+	ownGroup(cmd)
 	err = cmd.Run()
+	if errors.Is(err, exec.ErrWaitDelay) {
+		_ = cmd.Cancel() // it has ended, and left a child behind
+	}
 	if ctx.Err() != nil {
 		err = fmt.Errorf("it ran for more than %s", timeout)
 	}
