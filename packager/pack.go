@@ -45,7 +45,9 @@ type PlatformResult struct {
 // Pack writes the artifact for the executables of dist to an OCI image layout
 // in the folder dir, with bills of materials hanging off it. A layout that is
 // there is replaced as a whole at the end; any other folder with content is
-// refused with [ErrExists]. Nothing is left behind after an error.
+// refused with [ErrExists]. Nothing is left behind after an error, and what a
+// process left behind that was killed is removed by the next. Of two that write
+// the same folder at once, the second waits.
 //
 // There is no network access. Errors are of [ErrInput], [ErrVersion],
 // [ErrExists] or of the file system.
@@ -54,8 +56,13 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err := replaceable(dir); err != nil {
 		return nil, err
 	}
-	stage, err := os.MkdirTemp(parentOf(dir), ".fleeting-plugin-*")
+	out, err := openOutput(ctx, dir)
 	if err != nil {
+		return nil, err
+	}
+	defer out.close()
+	stage := out.beside(stageSuffix)
+	if err := os.Mkdir(stage, 0o755); err != nil {
 		return nil, fmt.Errorf("staging the layout: %w", err)
 	}
 	defer os.RemoveAll(stage) //nolint:errcheck // after success it is gone, or the layout of before
