@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
@@ -67,8 +68,9 @@ func moveAliases(ctx context.Context, repo Repository, version Version, index oc
 	return result, nil, fmt.Errorf("aliases did not settle in %d rounds: another release moves them all the time", aliasRounds)
 }
 
-// planAliases says where the aliases of a version would stand.
-func planAliases(ctx context.Context, repo Repository, version Version) ([]Alias, error) {
+// planAliases says where the aliases would stand after a version was published
+// with a digest.
+func planAliases(ctx context.Context, repo Repository, version Version, index digest.Digest) ([]Alias, error) {
 	tags, err := repo.Tags(ctx)
 	if err != nil && !ociregistry.ListingRefused(err) {
 		return nil, fmt.Errorf("listing the versions: %w", err)
@@ -76,11 +78,43 @@ func planAliases(ctx context.Context, repo Repository, version Version) ([]Alias
 	versions := versionsOf(append(tags, version.String()))
 	var all []Alias
 	for _, name := range version.Aliases() {
-		i := slices.IndexFunc(versions, func(p published) bool { return slices.Contains(p.version.Aliases(), name) })
-		best := versions[i].version
-		all = append(all, Alias{Tag: name, Version: best, Moved: best == version})
+		i := slices.IndexFunc(versions, func(p published) bool {
+			return p.version.Compare(version) <= 0 && slices.Contains(p.version.Aliases(), name)
+		})
+		best, _, err := highest(ctx, repo, name, versions[:i])
+		if err != nil {
+			return nil, err
+		}
+		have, current, err := currently(ctx, repo, name)
+		if err != nil {
+			return nil, err
+		}
+		if current.Compare(best.version) > 0 {
+			best.version = current
+		}
+		if version.Compare(best.version) >= 0 {
+			best.version = version
+		}
+		all = append(all, Alias{Tag: name, Version: best.version, Moved: best.version == version && have.Digest != index})
 	}
 	return all, nil
+}
+
+// currently returns what an alias points to, and which version that is; zero
+// values for an alias that does not exist.
+func currently(ctx context.Context, repo Repository, alias string) (ocispec.Descriptor, Version, error) {
+	have, err := repo.Resolve(ctx, alias)
+	if errors.Is(err, ociregistry.ErrNotFound) {
+		return ocispec.Descriptor{}, Version{}, nil
+	}
+	if err != nil {
+		return ocispec.Descriptor{}, Version{}, fmt.Errorf("alias %s: %w", alias, err)
+	}
+	version, err := versionOf(ctx, repo, have)
+	if err != nil {
+		return have, version, fmt.Errorf("alias %s: %w", alias, err)
+	}
+	return have, version, nil
 }
 
 // versionsOf picks the tags that are versions, the highest first.
@@ -107,20 +141,14 @@ func (a *Alias) move(ctx context.Context, repo Repository, versions []published,
 	if err != nil || best.version.IsZero() {
 		return false, err
 	}
-	have, err := repo.Resolve(ctx, a.Tag)
-	if err != nil && !errors.Is(err, ociregistry.ErrNotFound) {
-		return false, fmt.Errorf("alias %s: %w", a.Tag, err)
+	have, current, err := currently(ctx, repo, a.Tag)
+	if err != nil {
+		return false, err
 	}
-	if err == nil {
-		current, err := versionOf(ctx, repo, have)
-		if err != nil {
-			return false, fmt.Errorf("alias %s: %w", a.Tag, err)
-		}
-		if have.Digest == want.Digest || current.Compare(best.version) > 0 {
-			a.Version = current
-			report(Event{Kind: EventTagKept, Subject: a.Tag})
-			return false, nil
-		}
+	if have.Digest == want.Digest || current.Compare(best.version) > 0 {
+		a.Version = current
+		report(Event{Kind: EventTagKept, Subject: a.Tag})
+		return false, nil
 	}
 	if err := repo.Tag(ctx, want, a.Tag); err != nil {
 		return false, fmt.Errorf("alias %s: %w", a.Tag, err)

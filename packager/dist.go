@@ -217,7 +217,7 @@ func (d *Dist) addExplicit(platforms map[string]string) error {
 		info, err := os.Stat(path)
 		switch {
 		case err != nil:
-			err = &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+			err = &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err), Remedy: "check the path after --platform " + name + "="}
 		case info.IsDir():
 			in.files, err = collect(path, p)
 		default:

@@ -174,6 +174,21 @@ func TestListedVersionThatIsGone(t *testing.T) {
 	repo := repository(t, reg.Host+"/gone")
 	releasePlain(t, repo, "1.0.0")
 	reg.Gate.Break(t, registrytest.Fault{Path: "/tags/list$", Status: http.StatusOK, Body: `{"name": "gone", "tags": ["1.0.0", "1.0.1", "1.5.0", "9.9.9"]}`})
+	dir := t.TempDir()
+	writeFile(t, dir+"/linux/amd64/plugin", append(elfFile(), "1.0.1"...), 0o755)
+	for _, want := range []bool{true, false} { // a plan to move them, and after it was done, none
+		planned, err := packager.Release(t.Context(), scan(t, dir), version(t, "1.0.1"), repo,
+			packager.ReleaseOptions{DryRun: true, PackOptions: packager.PackOptions{Metadata: metadata(), SkipSBOM: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range planned.Aliases {
+			if a.Version.String() != "1.0.1" || a.Moved != want {
+				t.Errorf("planned: %s → %s, moved %t", a.Tag, a.Version, a.Moved)
+			}
+		}
+		releasePlain(t, repo, "1.0.1")
+	}
 	done := releasePlain(t, repo, "1.0.1")
 	reg.Gate.Mend()
 	got := tags(t, repo)

@@ -215,6 +215,6 @@ func (b *built) plan(ctx context.Context, repo Repository, out *Released, opts R
 		return nil
 	}
 	var err error
-	out.Aliases, err = planAliases(ctx, repo, out.Version)
+	out.Aliases, err = planAliases(ctx, repo, out.Version, out.Digest)
 	return err
 }

@@ -45,7 +45,7 @@ func fetch(t testing.TB, repo *ociregistry.Repository, desc ocispec.Descriptor) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer r.Close() //nolint:errcheck // read only
+	defer r.Close()
 	raw, err := io.ReadAll(r)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func readMembers(t testing.TB, raw []byte) (members int, files []string) {
 			t.Fatal(err)
 		}
 		zip.Multistream(false)
-		if _, err := io.Copy(&plain, zip); err != nil { //nolint:gosec // our own
+		if _, err := io.Copy(&plain, zip); err != nil {
 			t.Fatal(err)
 		}
 		members++
