@@ -1,14 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
@@ -53,7 +52,7 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 	if strings.Contains(host, "/") {
 		return cli.Usagef("%q: name the registry only, without a scheme and a path", host)
 	}
-	credential, err := c.credential()
+	credential, err := c.credential(cmd.Context())
 	if err != nil {
 		return err
 	}
@@ -77,11 +76,11 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 	})
 }
 
-func (c *loginCmd) credential() (ociregistry.Credential, error) {
+func (c *loginCmd) credential(ctx context.Context) (ociregistry.Credential, error) {
 	if c.username == "" && !c.token {
 		return ociregistry.Credential{}, cli.Usagef("no --username")
 	}
-	secret, err := c.secret()
+	secret, err := c.secret(ctx)
 	if err != nil {
 		return ociregistry.Credential{}, err
 	}
@@ -94,7 +93,7 @@ func (c *loginCmd) credential() (ociregistry.Credential, error) {
 	return ociregistry.Credential{Username: c.username, Password: secret}, nil
 }
 
-func (c *loginCmd) secret() (string, error) {
+func (c *loginCmd) secret(ctx context.Context) (string, error) {
 	if c.password != "" {
 		if c.stdin {
 			return "", cli.Usagef("either --password or --password-stdin")
@@ -102,16 +101,14 @@ func (c *loginCmd) secret() (string, error) {
 		c.app.Logger().Warn("a password on the command line can be seen by other users; use --password-stdin")
 		return c.password, nil
 	}
-	if terminal, ok := c.app.In.(*os.File); ok && !c.stdin && term.IsTerminal(int(terminal.Fd())) {
-		fmt.Fprint(c.app.Err, "Password: ")
-		secret, err := term.ReadPassword(int(terminal.Fd()))
-		fmt.Fprintln(c.app.Err)
+	if !c.stdin && c.app.CanAsk() {
+		secret, err := c.app.ReadSecret(ctx, "Password")
 		return string(secret), err
 	}
 	if !c.stdin {
 		return "", cli.Usagef("no terminal to ask for the password: use --password-stdin")
 	}
-	content, err := io.ReadAll(io.LimitReader(c.app.In, maxPassword))
+	content, err := cli.Await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(c.app.In, maxPassword)) })
 	return strings.TrimRight(string(content), "\r\n"), err
 }
 

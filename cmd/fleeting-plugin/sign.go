@@ -28,7 +28,7 @@ What the same key signed before is not signed again.`,
 	registry := app.RegistryFlags(cmd.Flags())
 	flags := addSignFlags(app, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		signer, err := flags.signer()
+		signer, err := flags.signer(cmd.Context())
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"strings"
 	"syscall"
 
@@ -125,6 +126,18 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return err
 }
 
+// reference is what hints say for the command's argument.
+var reference = regexp.MustCompile(`\bREF\b`)
+
+// named puts the command's only argument where a hint says REF, so that the
+// hint can be copied.
+func named(hint string, cmd *cobra.Command) string {
+	if args := cmd.Flags().Args(); len(args) == 1 {
+		return reference.ReplaceAllLiteralString(hint, args[0])
+	}
+	return hint
+}
+
 // errorReport is the JSON form of an error.
 type errorReport struct {
 	Error string `json:"error"`
@@ -134,7 +147,7 @@ type errorReport struct {
 
 // report writes err to Err: for people, or with --output json for programs.
 func (a *App) report(cmd *cobra.Command, err error) {
-	code, hint := a.CodeOf(err), a.HintOf(err)
+	code, hint := a.CodeOf(err), named(a.HintOf(err), cmd)
 	if hint == "" && code == Usage {
 		hint = fmt.Sprintf("see %s --help", cmd.CommandPath())
 	}
