@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -36,7 +35,7 @@ attached them.`,
 	cmd.Flags().BoolVar(&statements.provenance, "provenance", true, "attest SLSA provenance from the variables of GitHub Actions or GitLab CI")
 	statements.add(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		signer, err := flags.signer()
+		signer, err := flags.signer(cmd.Context())
 		if err != nil {
 			return err
 		}
@@ -91,7 +90,7 @@ func (s *statementFlags) read(app *cli.App) ([]packager.Predicate, error) {
 		if !ok || path == "" || !strings.Contains(predicateType, ":") {
 			return nil, cli.Usagef("--predicate %s: write TYPE=FILE, TYPE being a URI", f)
 		}
-		content, err := os.ReadFile(path)
+		content, err := readInput(path, "check the path after --predicate "+predicateType+"=")
 		if err != nil {
 			return nil, fmt.Errorf("predicate %s: %w", predicateType, err)
 		}

@@ -1,15 +1,21 @@
 package main
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -45,29 +51,95 @@ Nothing is verified here; fleeting-plugin verify does that.`,
 
 // openSource opens a layout, if the argument names one, or a repository.
 func openSource(cmd *cobra.Command, registry *cli.RegistryFlags, arg string) (packager.Source, string, error) {
-	dir, tag := arg, ""
-	if _, err := os.Stat(filepath.Join(dir, ocispec.ImageLayoutFile)); err != nil {
-		if i := strings.LastIndexByte(arg, ':'); i > 0 {
-			dir, tag = arg[:i], arg[i+1:]
+	arg = strings.TrimPrefix(arg, "oci:") // as mirror writes it
+	dir, tag, ok := layoutIn(arg)
+	if !ok {
+		if info, err := os.Stat(arg); err == nil && info.IsDir() {
+			return nil, "", cli.Hint(cli.Usagef("%s is a folder and holds no OCI layout", arg),
+				"name the folder that fleeting-plugin package wrote with --layout")
 		}
-	}
-	if _, err := os.Stat(filepath.Join(dir, ocispec.ImageLayoutFile)); err != nil {
 		repo, reference, err := openTarget(registry, arg)
-		if reference == "" {
-			reference = "latest"
-		}
-		return repo, reference, err
+		return repo, cmp.Or(reference, "latest"), err
 	}
 	layout, err := packager.OpenLayout(cmd.Context(), dir)
 	if err != nil || tag != "" {
-		return layout, tag, err
+		return mirrored(layout, tag), tag, err
 	}
 	tags, err := layout.Tags(cmd.Context())
 	if err != nil {
 		return nil, "", err
 	}
-	if len(tags) != 1 {
+	found := map[digest.Digest]bool{}
+	tags = slices.DeleteFunc(tags, func(tag string) bool {
+		_, name := splitTag(tag)
+		return strings.HasPrefix(name, "sha256-") // a signature, or a list of what hangs off something
+	})
+	for _, tag := range tags {
+		desc, err := layout.Resolve(cmd.Context(), tag)
+		if err != nil {
+			return nil, "", err
+		}
+		found[desc.Digest] = true
+	}
+	if len(found) != 1 {
 		return nil, "", cli.Usagef("%s holds %s: name one, as in %s:VERSION", dir, strings.Join(tags, ", "), dir)
 	}
-	return layout, tags[0], nil
+	return mirrored(layout, tags[0]), tags[0], nil
+}
+
+// repositoryLayout is one repository of a layout that mirror made, in which tags
+// are whole references.
+type repositoryLayout struct {
+	packager.Source
+	repository string // with the colon
+}
+
+// mirrored narrows a layout to the repository of a tag that names one.
+func mirrored(layout packager.Source, tag string) packager.Source {
+	if repository, _ := splitTag(tag); repository != "" {
+		return repositoryLayout{layout, repository}
+	}
+	return layout
+}
+
+// splitTag splits "host:port/path:tag" before the tag, and gives a tag alone
+// back as it is.
+func splitTag(tag string) (repository, name string) {
+	i := strings.LastIndexByte(tag, ':')
+	return tag[:i+1], tag[i+1:]
+}
+
+// Resolve finds tags of the repository without its name too.
+func (l repositoryLayout) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+	desc, err := l.Source.Resolve(ctx, l.repository+reference)
+	if errors.Is(err, ociregistry.ErrNotFound) {
+		return l.Source.Resolve(ctx, reference)
+	}
+	return desc, err
+}
+
+// Tags returns those of the repository, without its name.
+func (l repositoryLayout) Tags(ctx context.Context) ([]string, error) {
+	all, err := l.Source.Tags(ctx)
+	var own []string
+	for _, tag := range all {
+		if name, ok := strings.CutPrefix(tag, l.repository); ok {
+			own = append(own, name)
+		}
+	}
+	return own, err
+}
+
+// layoutIn splits an argument into the folder of a layout and what follows it
+// after a colon: tags of layouts may hold colons themselves.
+func layoutIn(arg string) (dir, tag string, ok bool) {
+	for i := 1; i <= len(arg); i++ {
+		if i < len(arg) && arg[i] != ':' {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(arg[:i], ocispec.ImageLayoutFile)); err == nil {
+			return arg[:i], strings.TrimPrefix(arg[i:], ":"), true
+		}
+	}
+	return "", "", false
 }

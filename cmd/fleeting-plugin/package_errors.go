@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -23,8 +25,12 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrSigningService, cli.Network, "check the service's address and try again: what was published stays and is not published twice")
 }
 
-// explain gives an error about the input the remedies as a hint.
+// explain gives an error about the input the remedies as a hint. Input that is
+// not there at all is wrong usage.
 func explain(err error) error {
+	if errors.Is(err, packager.ErrInput) && errors.Is(err, fs.ErrNotExist) {
+		err = cli.WithCode(err, cli.Usage)
+	}
 	remedies := remediesOf(err)
 	if len(remedies) == 0 {
 		return err

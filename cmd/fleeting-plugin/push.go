@@ -66,7 +66,7 @@ func openTarget(registry *cli.RegistryFlags, reference string) (packager.Reposit
 func sameVersion(cmd *cobra.Command, layout, tag string) error {
 	source, err := packager.OpenLayout(cmd.Context(), layout)
 	if err != nil {
-		return cli.Hint(err, "name the folder that fleeting-plugin package wrote with --layout")
+		return cli.Hint(cli.WithCode(err, cli.Usage), "name the folder that fleeting-plugin package wrote with --layout")
 	}
 	if tag == "" {
 		return nil

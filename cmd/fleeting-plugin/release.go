@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -75,7 +76,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if err != nil {
 		return err
 	}
-	if f.opts.Signer, err = f.signer(sign); err != nil {
+	if f.opts.Signer, err = f.signer(cmd.Context(), sign); err != nil {
 		return err
 	}
 	if f.opts.Signer != nil {
@@ -104,7 +105,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 }
 
 // signer refuses to publish without a signature by accident.
-func (f *releaseFlags) signer(sign *signFlags) (*packager.Signer, error) {
+func (f *releaseFlags) signer(ctx context.Context, sign *signFlags) (*packager.Signer, error) {
 	switch {
 	case sign.given() && f.unsigned:
 		return nil, cli.Usagef("--insecure-unsigned excludes --key and --keyless")
@@ -115,7 +116,7 @@ func (f *releaseFlags) signer(sign *signFlags) (*packager.Signer, error) {
 	case !sign.given():
 		return nil, cli.Hint(cli.Usagef("say how to sign the release"), "give --key FILE or --keyless; --insecure-unsigned publishes without a signature")
 	}
-	return sign.signer()
+	return sign.signer(ctx)
 }
 
 func printReleased(app *cli.App, w io.Writer, r releaseResult) error {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -33,6 +35,9 @@ version and the build settings. Licences come from the module cache.`,
 		flags := packFlags{app: app}
 		exe, err := sbom.ReadFile(args[0], sbom.Options{Licenses: sbom.NewModuleCache(flags.moduleCache())})
 		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				err = cli.Hint(cli.WithCode(err, cli.Usage), "name an executable, such as dist/linux/amd64/plugin")
+			}
 			return err
 		}
 		created, err := documentTime(app, exe)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
@@ -48,7 +47,7 @@ func addSignFlags(app *cli.App, flags *pflag.FlagSet) *signFlags {
 func (s *signFlags) given() bool { return s.key != "" || s.keyless || s.token != "" }
 
 // signer makes the signer that the flags ask for.
-func (s *signFlags) signer() (*packager.Signer, error) {
+func (s *signFlags) signer(ctx context.Context) (*packager.Signer, error) {
 	keyless := s.keyless || s.token != ""
 	switch {
 	case s.key != "" && keyless:
@@ -58,7 +57,7 @@ func (s *signFlags) signer() (*packager.Signer, error) {
 	}
 	services := packager.SigningServices{RekorURL: s.rekor, RekorVersion: s.rekorVersion, TSAURL: s.tsa}
 	if s.trustedRoot != "" {
-		raw, err := os.ReadFile(s.trustedRoot)
+		raw, err := readInput(s.trustedRoot, "check the path after --trusted-root")
 		if err != nil {
 			return nil, err
 		}
@@ -73,7 +72,7 @@ func (s *signFlags) signer() (*packager.Signer, error) {
 	}
 	var password []byte
 	if packager.EncryptedKey(key) {
-		if password, err = s.password(); err != nil {
+		if password, err = s.password(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -88,24 +87,22 @@ func (s *signFlags) readKey() ([]byte, error) {
 		}
 		return []byte(value), nil
 	}
-	return os.ReadFile(s.key)
+	return readInput(s.key, "check the path after --key; a key pair is made with: cosign generate-key-pair")
 }
 
 // password comes from a file, the environment or a person.
-func (s *signFlags) password() ([]byte, error) {
+func (s *signFlags) password(ctx context.Context) ([]byte, error) {
 	if s.passwordFile != "" {
-		raw, err := os.ReadFile(s.passwordFile)
+		raw, err := readInput(s.passwordFile, "check the path after --password-file")
 		return []byte(strings.TrimRight(string(raw), "\r\n")), err
 	}
 	if value, ok := s.app.LookupEnv("COSIGN_PASSWORD"); ok {
 		return []byte(value), nil
 	}
-	in, ok := s.app.In.(*os.File)
-	if !ok || !s.app.Interactive() || !term.IsTerminal(int(in.Fd())) {
+	if !s.app.Interactive() || !s.app.CanAsk() {
 		return nil, cli.Usagef("the key %s needs a password: set COSIGN_PASSWORD or give --password-file", s.key)
 	}
-	s.app.Statusf("password for %s:", s.key)
-	return term.ReadPassword(int(in.Fd()))
+	return s.app.ReadSecret(ctx, "password for "+s.key)
 }
 
 func (s *signFlags) identity(services packager.SigningServices) (*packager.Signer, error) {
