@@ -38,6 +38,8 @@ var (
 	ErrToken = signer.ErrToken
 	// ErrSigningOptions: the options are incomplete or contradict themselves.
 	ErrSigningOptions = signer.ErrOptions
+	// ErrTrustedRoot: what was signed does not verify with the trusted root.
+	ErrTrustedRoot = signer.ErrTrustedRoot
 	// ErrSigningService: a sigstore service did not do its part.
 	ErrSigningService = signer.ErrService
 )

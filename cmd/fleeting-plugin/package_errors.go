@@ -22,6 +22,7 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrNoIdentity, cli.Usage, "give --identity-token, or sign with --key")
 	app.MapError(packager.ErrSigningOptions, cli.Usage, "")
 	app.MapError(packager.ErrToken, cli.Failed, "the token must be for the audience sigstore, and fresh")
+	app.MapError(packager.ErrTrustedRoot, cli.Failed, "give the trusted root of the services that signed with --trusted-root; no tag was moved")
 	app.MapError(packager.ErrSigningService, cli.Network, "check the service's address and try again: what was published stays and is not published twice")
 }
 

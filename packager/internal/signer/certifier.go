@@ -53,13 +53,17 @@ func (c *certifier) GetCertificate(ctx context.Context, key sign.Keypair, _ *sig
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrToken, err)
 	}
+	claims, err := readToken(token, now())
+	if err != nil {
+		return nil, err
+	}
+	watch := &refusal{next: c.options.transport(ctx)}
 	fulcio := sign.NewFulcio(&sign.FulcioOptions{
-		BaseURL: c.options.FulcioURL, Timeout: c.options.Timeout,
-		Retries: c.options.retries(), Transport: c.options.transport(ctx),
+		BaseURL: c.options.FulcioURL, Timeout: c.options.Timeout, Retries: c.options.retries(), Transport: watch,
 	})
 	der, err := fulcio.GetCertificate(ctx, key, &sign.CertificateProviderOptions{IDToken: token})
 	if err != nil {
-		return nil, fmt.Errorf("certificate from %s: %w", c.options.FulcioURL, err)
+		return nil, watch.explain(err, c.options.FulcioURL, claims)
 	}
 	if c.cert, err = x509.ParseCertificate(der); err != nil {
 		return nil, fmt.Errorf("certificate from %s: %w", c.options.FulcioURL, err)

@@ -16,6 +16,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -37,6 +38,10 @@ const tokenSubject = "release@example.invalid"
 func idToken() string {
 	part := base64.RawURLEncoding.EncodeToString
 	return part([]byte(`{"alg":"none"}`)) + "." + part(fmt.Appendf(nil, `{"iss":"x","sub":%q,"email":%q,"email_verified":true}`, tokenSubject, tokenSubject)) + "."
+}
+
+func tokenWith(payload string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + "."
 }
 
 func newAuthority(tb testing.TB) (*authority, string) {
@@ -137,17 +142,22 @@ func TestCertificateRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		source func(context.Context) (string, error)
 		want   error
+		text   string
 	}{
-		"another token":  {func(context.Context) (string, error) { return idToken() + "x", nil }, ErrService},
-		"not a token":    {func(context.Context) (string, error) { return "x", nil }, ErrService},
-		"no token there": {func(context.Context) (string, error) { return "", errors.New("gone") }, ErrToken},
+		"another token":  {func(context.Context) (string, error) { return idToken() + "x", nil }, ErrToken, `does not accept one of issuer "x" for audience nobody`},
+		"not a token":    {func(context.Context) (string, error) { return "x", nil }, ErrToken, "no JSON web token"},
+		"not base64":     {func(context.Context) (string, error) { return "a.!.c", nil }, ErrToken, "no JSON web token"},
+		"not JSON":       {func(context.Context) (string, error) { return "a.YQ.c", nil }, ErrToken, "no JSON web token"},
+		"expired":        {func(context.Context) (string, error) { return tokenWith(`{"exp":1700000000}`), nil }, ErrToken, "valid until 2023-11-14T22:13:20Z"},
+		"other audience": {func(context.Context) (string, error) { return tokenWith(`{"iss":"y","sub":"s","aud":["shop"]}`), nil }, ErrToken, `of issuer "y" for audience ["shop"]`},
+		"no token there": {func(context.Context) (string, error) { return "", errors.New("gone") }, ErrToken, "gone"},
 	} {
 		s, err := Keyless(KeylessOptions{FulcioURL: url, Token: c.source, Services: services})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.SignBlob(t.Context(), []byte("x")); !errors.Is(err, c.want) {
-			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		if _, err := s.SignBlob(t.Context(), []byte("x")); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {
+			t.Errorf("%s: got %v, want %v, %q", name, err, c.want, c.text)
 		}
 	}
 	if a.issued.Load() != 0 {

@@ -12,6 +12,8 @@ var (
 	ErrOptions = errors.New("unusable signing options")
 	// ErrToken: the identity token cannot be used.
 	ErrToken = errors.New("unusable identity token")
+	// ErrTrustedRoot: what was signed does not verify with the trusted root.
+	ErrTrustedRoot = errors.New("the signature does not verify with the trusted root")
 	// ErrService: Fulcio, Rekor or the timestamp authority did not do its part.
 	ErrService = errors.New("sigstore service failed")
 	// ErrInput: what is to be signed is not signable, such as a predicate that

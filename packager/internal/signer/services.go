@@ -134,7 +134,7 @@ func (s Services) timestampAuthority(ctx context.Context) *sign.TimestampAuthori
 
 // bundleOptions are fresh for each signature: sigstore-go's clients keep state.
 func (s *Signer) bundleOptions(ctx context.Context) sign.BundleOptions {
-	opts := sign.BundleOptions{Context: ctx, TrustedRoot: s.material}
+	opts := sign.BundleOptions{Context: ctx}
 	if s.certifier != nil {
 		opts.CertificateProvider = s.certifier
 	}

@@ -154,12 +154,18 @@ func (s *Signer) sign(ctx context.Context, content sign.Content) (*protobundle.B
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	b, err := sign.Bundle(content, s.keys, s.bundleOptions(ctx))
+	opts := s.bundleOptions(ctx)
+	var watch watched
+	if s.material != nil {
+		watch.TrustedMaterial = s.material
+		opts.TrustedRoot = &watch
+	}
+	b, err := sign.Bundle(content, s.keys, opts)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, fmt.Errorf("%w: %w", ErrService, err)
+		return nil, asSigned(err, watch.asked.Load())
 	}
 	return b, nil
 }
