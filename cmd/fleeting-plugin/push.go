@@ -20,7 +20,9 @@ func newPushCmd(app *cli.App) *cobra.Command {
 		Long: `Push the artifact in the folder LAYOUT to REPOSITORY: content first, then what
 hangs off it, then the version tag, then the aliases. A version that is
 published with other content is refused. Aliases (1.2, 1, latest) only move
-forward, and never to a prerelease. Running it again is safe.`,
+forward, and never to a prerelease. An upload that breaks off is resumed where
+it stopped if the registry allows it. Running it again is safe: what is there is
+not sent again.`,
 		Example: `  fleeting-plugin push build/layout registry.example.com/group/plugin`,
 		Args:    cobra.ExactArgs(2),
 	}
