@@ -23,6 +23,10 @@ var ErrNoBuildInfo = errors.New("no Go build information")
 // stdlib is how vulnerability databases name the standard library as a module.
 const stdlib = "stdlib"
 
+// devel is what the linker records for a main module whose version it does not
+// know.
+const devel = "(devel)"
+
 // Module is one Go module as the linker recorded it.
 type Module struct {
 	// Path and Version of the code that was built: of the replacement, if the
@@ -99,8 +103,11 @@ func (e Executable) linked() []Module {
 // recorded none.
 func (e Executable) main(info Info) Module {
 	m := e.Main
-	if m.Version == "" || m.Version == "(devel)" {
-		m.Version = "v" + info.Version
+	if m.Version == "" || m.Version == devel {
+		m.Version = ""
+		if info.Version != "" && info.Version[0] >= '0' && info.Version[0] <= '9' {
+			m.Version = "v" + info.Version
+		}
 	}
 	if m.License == "" {
 		m.License = info.License

@@ -46,7 +46,7 @@ version and the build settings. Licences come from the module cache.`,
 		}
 		doc, err := sbom.New(sbom.Info{
 			Name:    cmp.Or(name, exe.Main.Path, exe.Name),
-			Version: cmp.Or(strings.TrimPrefix(release, "v"), strings.TrimPrefix(exe.Main.Version, "v"), "unknown"), Created: created,
+			Version: cmp.Or(strings.TrimPrefix(release, "v"), strings.TrimPrefix(known(exe.Main.Version), "v"), "unknown"), Created: created,
 			Tool: "fleeting-plugin", ToolVersion: cli.NewVersion("fleeting-plugin", version, revision).Version,
 		}, exe)
 		if err != nil {
@@ -64,6 +64,14 @@ version and the build settings. Licences come from the module cache.`,
 		return err
 	}
 	return cmd
+}
+
+// known leaves out what the linker writes for a version that it does not know.
+func known(version string) string {
+	if version == "(devel)" {
+		return ""
+	}
+	return version
 }
 
 // documentTime is SOURCE_DATE_EPOCH, else the commit's time, else the clock's.
