@@ -40,11 +40,14 @@ func metadataOf(annotation func(string) string) (packager.Metadata, error) {
 		Licenses: annotation(ocispec.AnnotationLicenses), Vendor: annotation(ocispec.AnnotationVendor),
 		Authors: annotation(ocispec.AnnotationAuthors),
 	}
-	created, err := time.Parse(time.RFC3339, annotation(ocispec.AnnotationCreated))
-	if err != nil {
-		return m, fmt.Errorf("annotation %s: %w", ocispec.AnnotationCreated, err)
+	// Without it, the artifact was made without a time.
+	if text := annotation(ocispec.AnnotationCreated); text != "" {
+		created, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return m, fmt.Errorf("annotation %s: %w", ocispec.AnnotationCreated, err)
+		}
+		m.Created = created
 	}
-	m.Created = created
 	if text := annotation(artifact.AnnotationMetadata); text != "" {
 		said, err := artifact.DecodeMetadata(text)
 		if err != nil {
