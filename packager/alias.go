@@ -95,7 +95,7 @@ func planAliases(ctx context.Context, repo Repository, version Version, index di
 		if version.Compare(best.version) >= 0 {
 			best.version = version
 		}
-		all = append(all, Alias{Tag: name, Version: best.version, Moved: best.version == version && have.Digest != index})
+		all = append(all, Alias{Tag: name, Version: best.version, Moved: best.version.Compare(version) == 0 && have.Digest != index})
 	}
 	return all, nil
 }

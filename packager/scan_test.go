@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	installed "github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -376,7 +377,7 @@ func FuzzParseReference(f *testing.F) {
 }
 
 func FuzzParseVersion(f *testing.F) {
-	for _, s := range []string{"1.2.3", "v1.2.3-rc.1", "1.2", "1.2.3+x", "01.2.3", ""} {
+	for _, s := range []string{"1.2.3", "v1.2.3-rc.1", "1.2", "1.2.3+x", "01.2.3", "9223372036854775808.0.0", ""} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -386,6 +387,9 @@ func FuzzParseVersion(f *testing.F) {
 				t.Errorf("error = %v", err)
 			}
 			return
+		}
+		if _, err := installed.Parse(v.String()); err != nil {
+			t.Errorf("published but not installed: %v", err)
 		}
 		if again, err := packager.ParseVersion(v.String()); err != nil || again.Compare(v) != 0 || strings.ContainsAny(v.String(), "v+") && !v.Prerelease() {
 			t.Errorf("%q: %v, %v", s, v, err)
