@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -50,8 +51,8 @@ type File struct {
 
 // Build writes, for each platform, the plugin where `fleeting-plugin package`
 // looks for it (plugin/OS/ARCH/plugin), both executables under the names that
-// people download (bin/NAME-OS-ARCH), and bin/SHA256SUMS. It returns all files,
-// sorted by path.
+// people download (bin/NAME-OS-ARCH), and bin/SHA256SUMS. The folders bin and
+// plugin of an earlier build go first. It returns all files, sorted by path.
 func Build(ctx context.Context, opts Options) ([]File, error) {
 	platforms := opts.Platforms
 	if len(platforms) == 0 {
@@ -59,6 +60,10 @@ func Build(ctx context.Context, opts Options) ([]File, error) {
 	}
 	out, err := filepath.Abs(opts.Out)
 	if err != nil {
+		return nil, err
+	}
+	// SHA256SUMS and what is packaged are all that is there.
+	if err := errors.Join(os.RemoveAll(filepath.Join(out, "bin")), os.RemoveAll(filepath.Join(out, "plugin"))); err != nil {
 		return nil, err
 	}
 	for _, p := range platforms {

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,14 @@ func module(t *testing.T) string {
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
+	// What an earlier build made is of another version, and would be summed,
+	// signed and packaged with this one's.
+	for _, left := range []string{"bin/" + pluginName + "-linux-riscv64", "plugin/linux/riscv64/plugin", "plugin/linux/amd64/NOTES"} {
+		path := filepath.Join(out, left)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	files, err := Build(t.Context(), Options{
 		Source: module(t), Out: out, Version: "1.2.3", Revision: "abc",
 		Platforms: []Platform{{OS: "linux", Arch: "amd64"}, {OS: "windows", Arch: "arm64"}},
