@@ -84,9 +84,6 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err := layout.Tag(ctx, b.index.desc, version.String()); err != nil {
 		return nil, err
 	}
-	if err := layout.Finish(); err != nil {
-		return nil, err
-	}
 	if err := durable.SyncTree(stage); err != nil {
 		return nil, err
 	}

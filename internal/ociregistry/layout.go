@@ -2,7 +2,6 @@ package ociregistry
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,16 +15,15 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
-
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Layout is an OCI image layout folder (image-spec v1.1.1, image-layout.md).
-// It has the methods of Repository. It is safe for concurrent use within one
-// process.
+// It has the methods of Repository. It is safe for concurrent use, also by
+// several processes; what others add is seen when the layout is opened.
 type Layout struct {
 	store *oci.Store
 	dir   string
+	index layoutIndex
 }
 
 // CreateLayout opens the layout in dir, making it if it is not there.
@@ -34,7 +32,8 @@ func CreateLayout(ctx context.Context, dir string) (*Layout, error) {
 	if err != nil {
 		return nil, wrap("open layout", dir, err)
 	}
-	return &Layout{store: store, dir: dir}, nil
+	store.AutoSaveIndex = false // it would write over the file in its place
+	return &Layout{store: store, dir: dir, index: layoutIndex{dir: dir}}, nil
 }
 
 // OpenLayout opens the layout in dir. A folder that is none is ErrNotFound.
@@ -59,8 +58,7 @@ func (l *Layout) Resolve(ctx context.Context, reference string) (ocispec.Descrip
 	if err != nil {
 		return ocispec.Descriptor{}, wrap("resolve", l.at(reference), err)
 	}
-	// The annotation that names the tag belongs to the layout's index.json.
-	return ocispec.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size}, nil
+	return plain(desc), nil
 }
 
 // Fetch opens the content of a descriptor, verified as Repository.Fetch does.
@@ -192,38 +190,22 @@ func (l *Layout) PushManifest(ctx context.Context, desc ocispec.Descriptor, cont
 		return wrap("push manifest", l.at(desc.Digest.String()), err)
 	}
 	for _, tag := range tags {
-		if err := l.Tag(ctx, desc, tag); err != nil {
-			return err
+		if err := l.store.Tag(ctx, plain(desc), tag); err != nil {
+			return wrap("tag", l.at(tag), err)
 		}
 	}
-	return nil
-}
-
-// Finish writes index.json in an order that depends on its content only. Call it
-// after the last change: oras-go writes it in the order of a map.
-func (l *Layout) Finish() error {
-	path := filepath.Join(l.dir, ocispec.ImageIndexFile)
-	raw, err := os.ReadFile(path)
-	if err != nil {
-		return wrap("finish", l.dir, err)
-	}
-	var index ocispec.Index
-	if err := json.Unmarshal(raw, &index); err != nil {
-		return wrap("finish", path, err)
-	}
-	// What has a tag comes first, which is what tools take that look for one.
-	slices.SortFunc(index.Manifests, func(a, b ocispec.Descriptor) int {
-		tagA, tagB := a.Annotations[ocispec.AnnotationRefName], b.Annotations[ocispec.AnnotationRefName]
-		return cmp.Or(cmp.Compare(tagB, tagA), cmp.Compare(a.Digest, b.Digest))
-	})
-	if raw, err = json.Marshal(index); err != nil {
-		return wrap("finish", path, err)
-	}
-	return wrap("finish", path, durable.WriteFile(path, raw, 0o644))
+	return wrap("push manifest", l.at(desc.Digest.String()), l.index.add(ctx, plain(desc), tags...))
 }
 
 // Tag points a tag at a manifest that is there.
 func (l *Layout) Tag(ctx context.Context, desc ocispec.Descriptor, tag string) error {
-	plain := ocispec.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size}
-	return wrap("tag", l.at(tag), l.store.Tag(ctx, plain, tag))
+	if err := l.store.Tag(ctx, plain(desc), tag); err != nil {
+		return wrap("tag", l.at(tag), err)
+	}
+	return wrap("tag", l.at(tag), l.index.add(ctx, plain(desc), tag))
+}
+
+// plain leaves out annotations: that which names the tag belongs to index.json.
+func plain(desc ocispec.Descriptor) ocispec.Descriptor {
+	return ocispec.Descriptor{MediaType: desc.MediaType, Digest: desc.Digest, Size: desc.Size}
 }
