@@ -21,7 +21,7 @@ func TestInstallerHints(t *testing.T) {
 		installer.ErrUnknownLog: "--trusted-root",
 		installer.ErrTooLarge:   "whoever may push there",
 		installer.ErrUnsigned:   "ask the publisher",
-		errors.New("other"):     "says what is there",
+		errors.New("other"):     "shows what there is",
 	} {
 		refusal := fmt.Errorf("verifying x: %w", errors.Join(installer.ErrRefused, fmt.Errorf("key: %w", err)))
 		if hint := app.HintOf(refusal); app.CodeOf(refusal) != cli.Refused || !strings.Contains(hint, want) {
