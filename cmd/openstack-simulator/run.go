@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"encoding/pem"
@@ -18,6 +19,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
 )
 
@@ -55,7 +57,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	flags := flag.NewFlagSet("openstack-simulator", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.StringVar(&set.listen, "listen", "127.0.0.1:5000", "`address` of the API, on loopback; port 0 picks a free one")
-	flags.StringVar(&set.dir, "dir", "openstack-simulator", "`folder` for clouds.yaml and the key of the key pair, made if missing")
+	flags.StringVar(&set.dir, "dir", "openstack-simulator", "`folder` for clouds.yaml, config.toml and the key of the key pair, made if missing")
 	flags.StringVar(&set.user, "ssh-user", "", "the only user `name` that servers know; any unless given")
 	flags.IntVar(&set.sshPort, "ssh-port", 0, "`port` of SSH on every server's address; 22 needs root, 0 picks a free one")
 	flags.DurationVar(&set.build, "build-time", 2*time.Second, "time from a create to ACTIVE")
@@ -99,10 +101,15 @@ func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err err
 	}
 	url := "http://" + listener.Addr().String()
 	cloudsFile := filepath.Join(set.dir, "clouds.yaml")
-	if err := os.WriteFile(cloudsFile, sim.CloudsYAML(url), 0o600); err != nil {
+	entry := runnerEntry{user: cmp.Or(set.user, "runner"), port: sim.SSHPort(), clouds: cloudsFile, key: keyFile}
+	if err := errors.Join(
+		durable.WriteFile(cloudsFile, sim.CloudsYAML(url), 0o600),
+		durable.WriteFile(filepath.Join(set.dir, "config.toml"), []byte(entry.toml()), 0o600),
+	); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	explain(stdout, set, sim.SSHPort(), url, cloudsFile, keyFile)
+	// Whoever waits for the first line finds the files, and is answered.
+	explain(stdout, url, entry)
 	server := &http.Server{Handler: sim, ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
@@ -155,11 +162,33 @@ func writeKey(file string) (string, error) {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), nil
 }
 
-func explain(out io.Writer, set settings, port int, url, clouds, key string) {
-	user := set.user
-	if user == "" {
-		user = "runner"
-	}
+// runnerEntry is how a runner uses this cloud.
+type runnerEntry struct {
+	user        string
+	port        int
+	clouds, key string
+}
+
+// toml is the part of a runner's config.toml that is about the cloud.
+func (e runnerEntry) toml() string {
+	return fmt.Sprintf(`[runners.autoscaler.plugin_config]
+  cloud = "%s"
+  clouds_config = "%s"
+  name = "runner"
+  [runners.autoscaler.plugin_config.server]
+    flavor = "m1.small"
+    image = "Ubuntu 24.04"
+    networks = ["private"]
+    key_name = "fleeting"
+[runners.autoscaler.connector_config]
+  username = "%s"
+  protocol_port = %d
+  key_path = "%s"
+  use_static_credentials = true
+`, openstacksim.CloudPassword, e.clouds, e.user, e.port, e.key)
+}
+
+func explain(out io.Writer, url string, e runnerEntry) {
 	_, _ = fmt.Fprintf(out, `An OpenStack cloud in memory answers at %[1]s until you press Ctrl-C.
 
 For any OpenStack client:
@@ -167,23 +196,9 @@ For any OpenStack client:
     openstack server create --flavor m1.small --image "Ubuntu 24.04" --network private --key-name fleeting first
 
 For the plugin, in the runner's config.toml:
-    [runners.autoscaler.plugin_config]
-      cloud = "%[3]s"
-      clouds_config = "%[2]s"
-      name = "runner"
-      [runners.autoscaler.plugin_config.server]
-        flavor = "m1.small"
-        image = "Ubuntu 24.04"
-        networks = ["private"]
-        key_name = "fleeting"
-    [runners.autoscaler.connector_config]
-      username = "%[4]s"
-      protocol_port = %[5]d
-      key_path = "%[6]s"
-      use_static_credentials = true
-
+    %[4]s
 Every server answers SSH on its own loopback address, as its "private" address says:
-    ssh -p %[5]d -i %[6]s %[4]s@127.10.x.y
+    ssh -p %[5]d -i %[6]s %[7]s@127.10.x.y
 What you run there really runs on this machine, as you, in a folder that goes with the server.
-`, url, clouds, openstacksim.CloudPassword, user, port, key)
+`, url, e.clouds, openstacksim.CloudPassword, strings.TrimSuffix(strings.ReplaceAll(e.toml(), "\n", "\n    "), "    "), e.port, e.key, e.user)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pelletier/go-toml/v2"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -29,6 +31,21 @@ func TestServesWhatTheCloudsFileNames(t *testing.T) {
 	}
 	go func() { _, _ = io.Copy(io.Discard, reader) }()
 
+	var entry struct {
+		Runners struct {
+			Autoscaler struct {
+				Plugin    map[string]any `toml:"plugin_config"`
+				Connector map[string]any `toml:"connector_config"`
+			} `toml:"autoscaler"`
+		} `toml:"runners"`
+	}
+	config, err := os.ReadFile(filepath.Join(dir, "config.toml"))
+	if err := errors.Join(err, toml.Unmarshal(config, &entry)); err != nil {
+		t.Fatal(err)
+	}
+	if runner := entry.Runners.Autoscaler; runner.Plugin["clouds_config"] != filepath.Join(dir, "clouds.yaml") || runner.Connector["key_path"] != filepath.Join(dir, "id_ed25519") {
+		t.Errorf("config.toml:\n%s", config)
+	}
 	content, err := os.ReadFile(filepath.Join(dir, "clouds.yaml"))
 	if err != nil {
 		t.Fatal(err)

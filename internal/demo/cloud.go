@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
-	"strings"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -17,14 +18,13 @@ import (
 // stopGrace is how long a process may take to end when asked to.
 const stopGrace = 10 * time.Second
 
-// cloud is a running openstack-simulator, and what it says about itself.
+// cloud is a running openstack-simulator, and what it wrote for a runner.
 type cloud struct {
 	process *exec.Cmd
-	url     string
 	runner  runnerConfig
 }
 
-// runnerConfig is the part of a runner's config.toml that the simulator prints
+// runnerConfig is the part of a runner's config.toml that the simulator writes
 // for its users.
 type runnerConfig struct {
 	// Plugin is plugin_config, given to the plugin as it is.
@@ -53,52 +53,33 @@ func startCloud(ctx context.Context, program, dir string, env []string) (*cloud,
 		return nil, err
 	}
 	c := &cloud{process: cmd}
-	if err := c.read(stdout); err != nil {
+	if err := c.read(stdout, filepath.Join(dir, "config.toml")); err != nil {
 		return nil, errors.Join(err, c.stop())
 	}
 	return c, nil
 }
 
-// read takes the address and the lines of config.toml out of the simulator's
-// greeting. The greeting is written before the simulator serves, but after it
-// listens, so that a connection made now is answered.
-func (c *cloud) read(greeting io.Reader) error {
-	var config strings.Builder
-	in := false
-	lines := bufio.NewScanner(greeting)
-	for lines.Scan() {
-		line := lines.Text()
-		if c.url == "" {
-			_, rest, _ := strings.Cut(line, "http://")
-			address, _, _ := strings.Cut(rest, " ")
-			c.url = "http://" + address
-		}
-		if strings.Contains(line, "[runners.autoscaler.plugin_config]") {
-			in = true
-		}
-		if in && strings.TrimSpace(line) == "" {
-			break
-		}
-		if in {
-			config.WriteString(line + "\n")
-		}
+// read waits for the simulator's first line, before which it listens and has
+// written its files, and reads what it wrote for the runner.
+func (c *cloud) read(greeting io.Reader, file string) error {
+	lines := bufio.NewReader(greeting)
+	if _, err := lines.ReadString('\n'); err != nil {
+		return fmt.Errorf("the simulator said nothing: %w", err)
 	}
-	if err := lines.Err(); err != nil {
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	content, err := os.ReadFile(file)
+	if err != nil {
 		return err
 	}
-	var file struct {
+	var config struct {
 		Runners struct {
 			Autoscaler runnerConfig `toml:"autoscaler"`
 		} `toml:"runners"`
 	}
-	if err := toml.Unmarshal([]byte(config.String()), &file); err != nil {
-		return fmt.Errorf("reading the simulator's config.toml: %w", err)
+	if err := toml.Unmarshal(content, &config); err != nil {
+		return fmt.Errorf("%s: %w", file, err)
 	}
-	c.runner = file.Runners.Autoscaler
-	if c.runner.Plugin == nil || c.runner.Connector.KeyPath == "" {
-		return errors.New("the simulator ended, or said nothing of config.toml")
-	}
-	go func() { _, _ = io.Copy(io.Discard, greeting) }()
+	c.runner = config.Runners.Autoscaler
 	return nil
 }
 

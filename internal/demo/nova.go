@@ -20,9 +20,9 @@ import (
 // observer looks at the cloud on its own, past the plugin: it asks Keystone for
 // a token and Nova for the servers, as curl would.
 type observer struct {
-	client *http.Client
-	nova   string
-	token  string
+	client         *http.Client
+	keystone, nova string
+	token          string
 }
 
 // server is what Nova says of a server.
@@ -62,7 +62,7 @@ func observe(ctx context.Context, dir, cloud string) (*observer, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &observer{client: &http.Client{Timeout: 10 * time.Second}}
+	o := &observer{client: &http.Client{Timeout: 10 * time.Second}, keystone: auth.URL}
 	return o, o.login(ctx, auth.URL+"/auth/tokens", body)
 }
 

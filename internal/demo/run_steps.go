@@ -26,7 +26,7 @@ func (d *demo) startCloud(ctx context.Context) error {
 	if d.observer, err = observe(ctx, d.path("cloud"), d.cloud.name()); err != nil {
 		return fmt.Errorf("logging in to the cloud: %w", err)
 	}
-	d.say("an OpenStack cloud in memory answers at %s", d.cloud.url)
+	d.say("an OpenStack cloud in memory answers at %s", d.observer.keystone)
 	d.say("its servers answer SSH on addresses of their own, 127.10.x.y, port %d", d.cloud.runner.Connector.ProtocolPort)
 	return nil
 }
