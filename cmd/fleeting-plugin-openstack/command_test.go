@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,6 +170,23 @@ func TestListAndCleanup(t *testing.T) {
 	}
 	if _, left := d.cloud.Snapshot().Server("database"); !left {
 		t.Error("cleanup deleted a server that is not the group's")
+	}
+}
+
+// TestCleanupCountsWhatTheCloudTook: a deletion that was refused is no deletion.
+func TestCleanupCountsWhatTheCloudTook(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, goodServer)
+	for _, name := range []string{"runner-abcd1234", "runner-efgh5678"} {
+		d.add(t, name, map[string]string{"fleeting:group": "fleeting:runner"})
+	}
+	d.cloud.FailNth(sim.OpServerDelete, 1, sim.Fault{Status: http.StatusForbidden, Message: "not today"})
+	code, out, errs := d.run(t, "cleanup", "--yes")
+	if code != exitFailed || !strings.Contains(out, "being deleted: 1.") || strings.Count(out, "runner-") != 1 {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	if strings.Count(errs, "runner-") != 1 || !strings.Contains(errs, "not today") {
+		t.Errorf("errors: %s", errs)
 	}
 }
 

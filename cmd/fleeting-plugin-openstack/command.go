@@ -195,7 +195,11 @@ func list(ctx context.Context, c *call) error {
 }
 
 func cleanup(ctx context.Context, c *call) error {
-	servers, err := plugin.Cleanup(ctx, c.config, !c.yes, c.opts...)
+	do := plugin.Leftovers
+	if c.yes {
+		do = plugin.Cleanup
+	}
+	servers, err := do(ctx, c.config, c.opts...)
 	if err != nil && len(servers) == 0 {
 		return err // a table of none would read as an answer
 	}

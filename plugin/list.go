@@ -1,0 +1,85 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
+)
+
+// GroupServer is a server that carries the tag of a group.
+type GroupServer struct {
+	// Name and ID are Nova's.
+	Name string `json:"name"`
+	ID   string `json:"id"`
+	// State is what the plugin would report of it: creating, running or
+	// deleting; "foreign" for one that is not the group's by name and owner
+	// mark, which the plugin never touches.
+	State string `json:"state"`
+	// Detail is Nova's status, with the fault of a broken server.
+	Detail string `json:"detail"`
+	// Created is by the cloud's clock.
+	Created time.Time `json:"created"`
+	// Address is where the runner would connect to; empty if unknown.
+	Address string `json:"address"`
+}
+
+// Foreign is the State of a server that carries the tag but is not the group's.
+const Foreign = "foreign"
+
+// List returns the servers that carry the group's tag, oldest first.
+func List(ctx context.Context, config Config, opts ...Option) ([]GroupServer, error) {
+	o, err := open(ctx, config, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer o.client.Close()
+	return o.listed(ctx)
+}
+
+func (o *openstack) listed(ctx context.Context) ([]GroupServer, error) {
+	servers, err := o.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	listed := make([]GroupServer, 0, len(servers))
+	for _, s := range servers {
+		_, address := o.address.pick(s.Addresses)
+		listed = append(listed, GroupServer{
+			Name: s.Name, ID: s.ID, State: stateForPeople(s, o.config.Name), Detail: s.Detail, Created: s.Created, Address: address,
+		})
+	}
+	slices.SortStableFunc(listed, func(a, b GroupServer) int { return a.Created.Compare(b.Created) })
+	return listed, nil
+}
+
+func stateForPeople(s fleet.Server, group string) string {
+	if !s.Owned || !fleet.IsName(group, s.Name) {
+		return Foreign
+	}
+	switch s.Phase {
+	case fleet.Running:
+		return string(fleet.InUse)
+	case fleet.Building:
+		return string(fleet.Creating)
+	case fleet.Deleting, fleet.Suspect, fleet.Broken, fleet.Gone:
+		return string(fleet.BeingDeleted)
+	case fleet.Unknown:
+	}
+	return "unknown"
+}
+
+// open connects for one command.
+func open(ctx context.Context, config Config, opts []Option) (*openstack, error) {
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	client, found, err := connect(ctx, config, New(opts...).opts, hclog.NewNullLogger())
+	if err != nil {
+		return nil, err
+	}
+	return newOpenStack(client, config, found), nil
+}
