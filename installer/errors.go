@@ -43,6 +43,9 @@ var (
 	ErrSparse = errors.New("the registry insists on every platform that the index names")
 	// ErrNotInstalled: no installed version satisfies the reference.
 	ErrNotInstalled = store.ErrNotInstalled
+	// ErrNoFolder: the installer was made without [WithFolder], so it cannot
+	// install.
+	ErrNoFolder = errors.New("the installer has no folder; use WithFolder")
 	// ErrName: the runner cannot look a plugin up under this name; install it
 	// under another, see [InstallOptions].
 	ErrName = store.ErrName

@@ -36,8 +36,8 @@ type InstallOptions struct {
 // [Installer.Verify], and [ErrName], [ErrMismatch], [ErrNotPlugin], [ErrNoSpace],
 // [ErrShadowed].
 func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
-	if i.folder == nil {
-		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
+	if _, err := i.needFolder(); err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
 	}
 	plugin, err := storePlugin(ref, opts.As)
 	if err != nil {

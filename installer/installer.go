@@ -136,6 +136,14 @@ func WithEvents(f func(Event)) Option {
 // [WithFolder].
 func (i *Installer) Folder() *Folder { return i.folder }
 
+// needFolder gives the folder to those who cannot do without.
+func (i *Installer) needFolder() (*Folder, error) {
+	if i.folder == nil {
+		return nil, ErrNoFolder
+	}
+	return i.folder, nil
+}
+
 // Platform is the platform that the installer chooses for.
 func (i *Installer) Platform() string { return i.platform.String() }
 

@@ -18,7 +18,10 @@ import (
 // [Installer.Install].
 func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOptions) (Installed, error) {
 	ref := from.Receipt.Reference
-	if from.Foreign || i.folder == nil {
+	if _, err := i.needFolder(); err != nil {
+		return Installed{}, failed("upgrading", from.Receipt.Name, err)
+	}
+	if from.Foreign {
 		return Installed{}, failed("upgrading", from.Receipt.Name, fmt.Errorf("%w: nothing says where it came from", ErrNotInstalled))
 	}
 	if ref.Pinned() {

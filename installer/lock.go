@@ -89,10 +89,14 @@ func (l Lock) For(installed Installed) (Locked, bool) {
 
 // Name is the name that the plugin is installed under.
 func (l Locked) Name() string {
-	if alias, err := ParseReference(l.As); err == nil {
-		return alias.Name()
+	if l.As == "" {
+		return l.Reference.Name()
 	}
-	return l.Reference.Name()
+	plugin, err := storePlugin(l.Reference, l.As)
+	if err != nil {
+		return l.As // which nothing is installed under; ParseLock refuses it
+	}
+	return plugin.Name()
 }
 
 // With gives a lock that has the entry, in place of an earlier one for the same
@@ -165,6 +169,14 @@ func (l Locked) check() error {
 	}
 	if err := l.Index.Validate(); err != nil {
 		return fmt.Errorf("index %q: %w", l.Index, err)
+	}
+	if l.Reference.Pinned() && l.Reference.Digest() != l.Index {
+		return fmt.Errorf("index %s is not the digest of the reference", l.Index)
+	}
+	if l.As != "" {
+		if _, err := storePlugin(l.Reference, l.As); err != nil {
+			return fmt.Errorf("as %q: %w", l.As, err)
+		}
 	}
 	if len(l.Platforms) == 0 {
 		return errors.New("no platform")

@@ -254,6 +254,9 @@ func TestParseLockInvalid(t *testing.T) {
 		"platform twice": "version = 1\n" + entry + platform + platform,
 		"bad digest":     "version = 1\n" + strings.Replace(entry, someDigest, "sha256:1", 1) + platform,
 		"bad reference":  "version = 1\n" + strings.Replace(entry, "a.example/x:1", "A B", 1) + platform,
+		"as a version":   "version = 1\n" + strings.Replace(entry, "version =", "as = 'b.example/x:1'\nversion =", 1) + platform,
+		"as a port":      "version = 1\n" + strings.Replace(entry, "version =", "as = 'b.example:5000/x'\nversion =", 1) + platform,
+		"another digest": "version = 1\n" + strings.Replace(entry, "x:1", "x@sha256:"+strings.Repeat("1", 64), 1) + platform,
 		"bad version":    "version = 1\n" + strings.Replace(entry, "1.0.0", "1", 1) + platform,
 	} {
 		if _, err := installer.ParseLock([]byte(text)); !errors.Is(err, installer.ErrInvalidLock) {

@@ -169,6 +169,9 @@ func (r Receipt) executableDigest() digest.Digest {
 // reference are removed if this package installed them. If something else did, or
 // the lock has one for another reference, it is [ErrShadowed].
 func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference) (Installed, error) {
+	if _, err := i.needFolder(); err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
+	}
 	entry, err := lock.Find(ref)
 	if err != nil {
 		return Installed{}, err
@@ -196,9 +199,6 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 		return Installed{}, failed("installing", ref.String(), err)
 	}
 	verified.Executable = cmp.Or(entry.platform(verified.Platform).Executable, verified.Executable)
-	if i.folder == nil {
-		return Installed{}, failed("installing", ref.String(), errors.New("the installer has no folder; use WithFolder"))
-	}
 	installed, err = i.place(ctx, plugin, verified, InstallOptions{Reinstall: true}, true)
 	return installed, failed("installing", ref.String(), err)
 }
@@ -212,9 +212,6 @@ func (l Locked) pick(ctx context.Context, src Source, _ Reference) (picked, erro
 
 // lockedPresent gives what is installed of a locked entry if it is whole.
 func (i *Installer) lockedPresent(ctx context.Context, entry Locked) (Installed, error) {
-	if i.folder == nil {
-		return Installed{}, ErrNotInstalled
-	}
 	installed, err := i.folder.locked(entry)
 	if err != nil {
 		return Installed{}, err
