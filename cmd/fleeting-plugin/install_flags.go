@@ -327,14 +327,19 @@ func parseReferences(args []string) ([]installer.Reference, error) {
 // each does something for every reference, also after one has failed. One
 // failure keeps its exit code; of several the first decides.
 func each(ctx context.Context, refs []installer.Reference, do func(installer.Reference) error) error {
+	return eachOf(ctx, refs, func(ref installer.Reference) installer.Reference { return ref }, do)
+}
+
+// eachOf is each for what has a reference.
+func eachOf[T any](ctx context.Context, list []T, ref func(T) installer.Reference, do func(T) error) error {
 	var problems []error
-	for _, ref := range refs {
+	for _, one := range list {
 		if ctx.Err() != nil {
 			problems = append(problems, ctx.Err())
 			break
 		}
-		if err := do(ref); err != nil {
-			problems = append(problems, explained(ref, err))
+		if err := do(one); err != nil {
+			problems = append(problems, explained(ref(one), err))
 		}
 	}
 	if len(problems) == 1 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -80,17 +79,9 @@ func selected(folder *installer.Folder, args []string) ([]installer.Installed, e
 	return out, nil
 }
 
+// eachInstalled is each for installed versions.
 func eachInstalled(ctx context.Context, list []installer.Installed, do func(installer.Installed) error) error {
-	var problems []error
-	for _, one := range list {
-		if ctx.Err() != nil {
-			return errors.Join(append(problems, ctx.Err())...)
-		}
-		if err := do(one); err != nil {
-			problems = append(problems, explained(one.Receipt.Reference, err))
-		}
-	}
-	return errors.Join(problems...)
+	return eachOf(ctx, list, func(one installer.Installed) installer.Reference { return one.Receipt.Reference }, do)
 }
 
 // newOutdatedCmd shows what could be upgraded.
@@ -220,7 +211,7 @@ configuration names, what the lock has, and what something else installed.`,
 		if opts.DryRun {
 			verb = "would remove"
 		}
-		return errors.Join(app.Print(slices.Concat([]installer.Installed{}, removed), func(w io.Writer) error { return writeRemoved(w, verb, removed) }), err)
+		return errors.Join(app.Print(removed, func(w io.Writer) error { return writeRemoved(w, verb, removed) }), err)
 	}
 	return cmd
 }

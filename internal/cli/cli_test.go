@@ -150,3 +150,16 @@ func TestProgressIsForTerminals(t *testing.T) {
 		t.Errorf("wrote %q to what is no terminal", stderr.String())
 	}
 }
+
+// TestPrintNothing holds that an empty result is an empty list, nil or not.
+func TestPrintNothing(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]any{"nil": []string(nil), "empty": []string{}} {
+		var out bytes.Buffer
+		app := cli.New(nil, &out, nil, nil)
+		app.Output = cli.JSON
+		if err := app.PrintTable(value, []string{"a"}, nil, ""); err != nil || out.String() != "[]\n" {
+			t.Errorf("%s: %q, %v; want []", name, out.String(), err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -38,7 +39,7 @@ func (f *Format) Set(name string) error {
 }
 
 // Print writes the result of a command to Out: value in JSON, or what text
-// writes.
+// writes. A nil value is an empty list.
 func (a *App) Print(value any, text func(w io.Writer) error) error {
 	if a.Output == JSON {
 		return writeJSON(a.Out, value)
@@ -81,9 +82,20 @@ func Table(w io.Writer, header []string, rows [][]string) error {
 	return tw.Flush()
 }
 
+// writeJSON writes a value, and a list that is nil as one that is empty: who
+// counts its entries need not know which it is.
 func writeJSON(w io.Writer, value any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	return enc.Encode(value)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	text := b.Bytes()
+	if string(text) == "null\n" {
+		text = []byte("[]\n")
+	}
+	_, err := w.Write(text)
+	return err
 }
