@@ -64,7 +64,7 @@ func (l *Layout) Resolve(ctx context.Context, reference string) (ocispec.Descrip
 // Fetch opens the content of a descriptor, verified as Repository.Fetch does.
 func (l *Layout) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
 	ref := l.at(desc.Digest.String())
-	rd, err := newVerifiedReader(ctx, desc, 0, func(ctx context.Context) (io.ReadCloser, error) {
+	rd, err := newVerifiedReader(ctx, desc, retries{}, func(ctx context.Context) (io.ReadCloser, error) {
 		return l.store.Fetch(ctx, desc)
 	})
 	if err != nil {

@@ -23,11 +23,14 @@ type verifiedReader struct {
 	desc    ocispec.Descriptor
 	hash    hash.Hash
 	read    int64
-	resumes int
+	policy  retries
+	resumed int
 	verdict error
 }
 
-func newVerifiedReader(ctx context.Context, desc ocispec.Descriptor, resumes int, open opener) (*verifiedReader, error) {
+// newVerifiedReader opens a blob. It is taken up again as often as the policy
+// allows, with its pauses: a registry that has just broken off needs them.
+func newVerifiedReader(ctx context.Context, desc ocispec.Descriptor, policy retries, open opener) (*verifiedReader, error) {
 	if err := desc.Digest.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: digest %q: %w", ErrInvalid, desc.Digest, err)
 	}
@@ -37,7 +40,7 @@ func newVerifiedReader(ctx context.Context, desc ocispec.Descriptor, resumes int
 	}
 	return &verifiedReader{
 		ctx: ctx, open: open, body: body, desc: desc,
-		hash: desc.Digest.Algorithm().Hash(), resumes: resumes,
+		hash: desc.Digest.Algorithm().Hash(), policy: policy,
 	}, nil
 }
 
@@ -91,11 +94,14 @@ func (r *verifiedReader) resume(cause error) error {
 	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	if r.resumes == 0 {
+	if r.resumed >= r.policy.count {
 		return cause
 	}
-	r.resumes--
 	_ = r.body.Close()
+	if err := sleep(r.ctx, r.policy.wait(r.resumed)); err != nil {
+		return err
+	}
+	r.resumed++
 	body, err := r.open(r.ctx)
 	if err != nil {
 		return fmt.Errorf("resuming after %w: %w", cause, err)

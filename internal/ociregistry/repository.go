@@ -47,7 +47,7 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 // otherwise: what was read before is not to be trusted until then. Lost
 // connections are resumed. Close it.
 func (r *Repository) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
-	rd, err := newVerifiedReader(ctx, desc, r.client.retries.count, func(ctx context.Context) (io.ReadCloser, error) {
+	rd, err := newVerifiedReader(ctx, desc, r.client.retries, func(ctx context.Context) (io.ReadCloser, error) {
 		return r.remote.Fetch(ctx, desc)
 	})
 	if err != nil {
