@@ -136,12 +136,14 @@ func folderVersion(v fleetingplugin.VersionInfo, packaged string) string {
 	return strings.TrimPrefix(module.PseudoVersion("v0", "", built, v.Revision), "v")
 }
 
+// pseudoVersion is a version that Go made up, such as v0.0.0-20260102030405-….
+var pseudoVersion = regexp.MustCompile(`^v?\d+\.\d+\.\d+(-[^.]+\.0)?-\d{14}-`)
+
 // versionWarning compares the versions of image and executable. A development
 // image may hold any executable with a version that Go made up.
 func versionWarning(version, packaged string) string {
-	pseudo := regexp.MustCompile(`^v?\d+\.\d+\.\d+(-[^.]+\.0)?-\d{14}-`)
 	switch {
-	case packaged == "", strings.HasPrefix(version, packaged), packaged == "dev" && pseudo.MatchString(version):
+	case packaged == "", strings.HasPrefix(version, packaged), packaged == "dev" && pseudoVersion.MatchString(version):
 		return ""
 	default:
 		return fmt.Sprintf("the image is of version %q and the executable of version %q: the runner finds the latter", packaged, version)

@@ -82,13 +82,20 @@ func (p problems) has(key string) bool {
 	return slices.ContainsFunc(p, func(q Problem) bool { return q.Key == key })
 }
 
+var (
+	// groupName becomes part of servers' names, which are host names.
+	groupName = regexp.MustCompile(`^[a-z0-9-]+$`)
+	// metadataKey is Nova's rule for the keys of a server's metadata.
+	metadataKey = regexp.MustCompile(`^[a-zA-Z0-9\-_:. ]{1,255}$`)
+)
+
 func (c *Config) validateName(found *problems) {
 	if !require(found, "name", c.Name) {
 		return
 	}
 	defaultTag := c.Tag == tagPrefix+c.Name
 	switch {
-	case !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(c.Name):
+	case !groupName.MatchString(c.Name):
 		found.add("name", "may have lowercase letters, digits and dashes only, not %q", c.Name)
 	case len(c.Name) > maxNameLength:
 		found.add("name", "has %d characters; %d are allowed", len(c.Name), maxNameLength)
@@ -182,9 +189,8 @@ func (s *ServerConfig) validateMetadata(found *problems) {
 	if len(s.Metadata) > maxMetadata-1 {
 		found.add("server.metadata", "has %d entries; %d are allowed", len(s.Metadata), maxMetadata-1)
 	}
-	pattern := regexp.MustCompile(`^[a-zA-Z0-9\-_:. ]{1,255}$`)
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
-		if !pattern.MatchString(key) {
+		if !metadataKey.MatchString(key) {
 			found.add("server.metadata", "key %q must have 1 to 255 letters, digits, spaces or any of -_:.", key)
 		}
 		if length := utf8.RuneCountInString(s.Metadata[key]); length > maxMetadataLength {

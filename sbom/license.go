@@ -27,18 +27,19 @@ const (
 // use and remembers what it found.
 type ModuleCache struct {
 	dir   string
-	names *regexp.Regexp
 	mu    sync.Mutex
 	known map[string]string
 	scan  func() (*licensecheck.Scanner, error)
 }
+
+// licenseFile is what files with a licence are called.
+var licenseFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([-._].*)?$`)
 
 // NewModuleCache returns a finder over dir, the folder that
 // "go env GOMODCACHE" prints. A folder that does not exist finds nothing.
 func NewModuleCache(dir string) *ModuleCache {
 	return &ModuleCache{
 		dir:   dir,
-		names: regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([-._].*)?$`),
 		known: map[string]string{},
 		scan:  sync.OnceValues(newScanner),
 	}
@@ -97,7 +98,7 @@ func (c *ModuleCache) find(path, version string) string {
 	}
 	var ids []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && c.names.MatchString(e.Name()) {
+		if e.Type().IsRegular() && licenseFile.MatchString(e.Name()) {
 			ids = append(ids, c.identify(root.FS(), e)...)
 		}
 	}

@@ -23,10 +23,13 @@ const (
 	spdxDocument = "DOCUMENT"
 )
 
+// notInID is what an SPDX identifier may not hold.
+var notInID = regexp.MustCompile(`[^A-Za-z0-9.]+`)
+
 // SPDX returns the document as SPDX 2.3 JSON, the media type
 // application/spdx+json. https://spdx.github.io/spdx-spec/v2.3/
 func (d *Document) SPDX() ([]byte, error) {
-	w := spdxWriter{doc: d, ids: map[string]common.ElementID{}, idChars: regexp.MustCompile(`[^A-Za-z0-9.]+`)}
+	w := spdxWriter{doc: d, ids: map[string]common.ElementID{}}
 	var buf bytes.Buffer
 	if err := spdxjson.Write(w.document(), &buf, spdxjson.EscapeHTML(false)); err != nil {
 		return nil, fmt.Errorf("encoding SPDX: %w", err)
@@ -36,10 +39,9 @@ func (d *Document) SPDX() ([]byte, error) {
 
 // spdxWriter builds one SPDX document.
 type spdxWriter struct {
-	doc     *Document
-	ids     map[string]common.ElementID
-	idChars *regexp.Regexp
-	out     spdx.Document
+	doc *Document
+	ids map[string]common.ElementID
+	out spdx.Document
 }
 
 func (w *spdxWriter) document() *spdx.Document {
@@ -146,7 +148,7 @@ func (w *spdxWriter) relate(from common.ElementID, kind string, to common.Elemen
 // pkg adds a package; key is unique in the document and name only readable.
 func (w *spdxWriter) pkg(key, name string) *spdx.Package {
 	sum := sha256.Sum256([]byte(key))
-	id := common.ElementID(strings.Trim(w.idChars.ReplaceAllString(name, "-"), "-") + "-" + hex.EncodeToString(sum[:4]))
+	id := common.ElementID(strings.Trim(notInID.ReplaceAllString(name, "-"), "-") + "-" + hex.EncodeToString(sum[:4]))
 	w.ids[key] = id
 	p := &spdx.Package{
 		PackageSPDXIdentifier: id, PackageDownloadLocation: noAssertion, IsFilesAnalyzedTagPresent: true,

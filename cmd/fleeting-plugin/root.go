@@ -36,7 +36,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		&cobra.Group{ID: groupOther, Title: "Other:"},
 	)
 	root.SetHelpCommandGroupID(groupOther)
-	// One line per command, so that parts which are built apart do not collide.
 	for _, c := range []struct {
 		group string
 		cmd   *cobra.Command

@@ -1,8 +1,9 @@
 // Package cli is the frame of our command line tools: streams, output formats,
 // exit codes, hints, tables, progress, signals and the flags for registries.
 //
-// It knows nothing of plugins or signatures, and it holds no command. A command parses flags, calls one library function, and gives the
-// result to [App.Print].
+// It holds no command and imports nothing of plugins or signatures; hints name
+// commands of fleeting-plugin, which is the tool that it was made for. A command
+// parses flags, calls one library function, and gives the result to [App.Print].
 package cli
 
 import (

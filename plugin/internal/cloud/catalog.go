@@ -85,12 +85,15 @@ func regionOf(catalog []tokens.CatalogEntry, creds credentials) string {
 	return creds.region
 }
 
+// apiVersion is the version in the path of an endpoint.
+var apiVersion = regexp.MustCompile(`/v\d+(\.\d+)?(/|$)`)
+
 // versioned completes an endpoint with the API version, and with the slash
 // that paths follow. Catalogues hold it with and without either.
 func versioned(service, endpoint string) string {
 	endpoint = strings.TrimSuffix(endpoint, "/")
 	suffix := map[string]string{compute: "/v2.1", network: "/v2.0", image: "/v2"}[service]
-	if !regexp.MustCompile(`/v\d+(\.\d+)?(/|$)`).MatchString(endpoint) {
+	if !apiVersion.MatchString(endpoint) {
 		endpoint += suffix
 	}
 	return endpoint + "/"

@@ -22,7 +22,8 @@ type Options struct {
 	AttemptTimeout time.Duration
 	// UserAgent is put in front of gophercloud's.
 	UserAgent string
-	// Dialer replaces the transport's way to connect; nil for the network.
+	// Transport carries the requests in place of the network's; then the entry's
+	// certificates have no effect. Nil for the network.
 	Transport http.RoundTripper
 	// Log receives retries at debug level. Nil discards.
 	Log *slog.Logger

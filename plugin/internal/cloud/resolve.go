@@ -51,10 +51,11 @@ func quoted(names []string) []string {
 	return out
 }
 
+// uuid is a UUID, with hyphens or without, as services hand them out.
+var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$`)
+
 // isUUID tells what may be the ID of anything but a flavor.
-func isUUID(s string) bool {
-	return regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}$`).MatchString(s)
-}
+func isUUID(s string) bool { return uuid.MatchString(s) }
 
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 

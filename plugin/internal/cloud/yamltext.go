@@ -89,6 +89,9 @@ func (y *yamlText) section(node *yaml.Node) (map[string]any, error) {
 	return merged, nil
 }
 
+// yamlLine is how the library's errors name a place.
+var yamlLine = regexp.MustCompile(`line \d+`)
+
 // withoutValues keeps the place of a YAML error and drops what it quotes,
 // which may be a password.
 func withoutValues(err error) error {
@@ -97,7 +100,7 @@ func withoutValues(err error) error {
 		return err
 	}
 	at := ""
-	if places := regexp.MustCompile(`line \d+`).FindAllString(text, -1); len(places) > 0 {
+	if places := yamlLine.FindAllString(text, -1); len(places) > 0 {
 		at = " at " + strings.Join(places, ", ")
 	}
 	var types *yaml.TypeError
