@@ -43,7 +43,8 @@ type finding struct {
 // doctor collects findings.
 type doctor struct {
 	app      *cli.App
-	flags    *installFlags
+	folder   *folderFlags
+	policy   *policyFlags
 	findings []finding
 }
 
@@ -64,12 +65,11 @@ that each installed executable starts and answers as the runner expects. Plugins
 are started with nothing in their environment but what they need for that, and
 stopped at once.`,
 	}
-	flags := newInstallFlags(app, cmd)
-	hide(cmd, "from", "platform")
+	folder, policy := newFolderFlags(app, cmd), newPolicyFlags(app, cmd)
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
-	cmd.RunE = flags.closing(func(cmd *cobra.Command, _ []string) error {
-		d := &doctor{app: app, flags: flags}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		d := &doctor{app: app, folder: folder, policy: policy}
 		d.checkPolicy()
 		folder, there := d.checkFolder()
 		if folder != nil {
@@ -79,7 +79,7 @@ stopped at once.`,
 			d.checkInstalled(cmd.Context(), folder, !noStart)
 		}
 		return d.report()
-	})
+	}
 	return cmd
 }
 
@@ -105,7 +105,7 @@ func (d *doctor) report() error {
 }
 
 func (d *doctor) checkPolicy() {
-	policy, err := d.flags.policy()
+	policy, err := d.policy.policy()
 	if err != nil {
 		d.add("policy", "problem", err.Error(), d.app.HintOf(err))
 		return
@@ -125,7 +125,7 @@ func (d *doctor) checkPolicy() {
 // checkFolder looks at the folder: nil if there is no name for one, and whether
 // it is there to look into.
 func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
-	folder, err := d.flags.folder()
+	folder, err := d.folder.folder()
 	if err != nil {
 		d.add("folder", "problem", err.Error(), d.app.HintOf(err))
 		return nil, false

@@ -45,8 +45,7 @@ only if they are configured to; nothing is tagged in one that does not.`,
   fleeting-plugin mirror --from mirror.tar registry.internal.example/plugins`,
 		Args: cobra.MinimumNArgs(1),
 	}
-	c.flags = newInstallFlags(app, cmd)
-	hide(cmd, "dir", "root", "platform")
+	c.flags = newFetchFlags(app, cmd)
 	cmd.Flags().StringVar(&c.config, "config", "", "mirror every plugin that this runner configuration names")
 	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this platform (repeatable)")
 	cmd.RunE = c.flags.closing(func(cmd *cobra.Command, args []string) error {

@@ -38,8 +38,7 @@ is there already is never overwritten.`,
   fleeting-plugin policy init --scope 'registry.example.com/team/**' --signed-by-key cosign.pub`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	flags := newPolicyFlags(app, cmd)
-	hide(cmd, "policy", "key", "certificate-identity", "certificate-oidc-issuer", "trusted-root", "insecure-no-verification")
+	flags := &policyFlags{app: app} // for the place of the file
 	mapInstallerErrors(app)
 	cmd.Flags().StringVar(&scope, "scope", "", "registry and repository that the rule is about; * and a last ** are wildcards")
 	cmd.Flags().StringVar(&key, "signed-by-key", "", "`file` with the publisher's public key")
@@ -69,15 +68,6 @@ is there already is never overwritten.`,
 		})
 	}
 	return cmd
-}
-
-// hide takes flags that mean nothing for a command off its list.
-func hide(cmd *cobra.Command, names ...string) {
-	for _, name := range names {
-		if flag := cmd.Flags().Lookup(name); flag != nil {
-			flag.Hidden = true
-		}
-	}
 }
 
 func startingPolicy(scope, key, identity, issuer string) (string, error) {
