@@ -17,10 +17,10 @@ const maxPassword = 64 << 10
 
 // loginCmd has the flags of login.
 type loginCmd struct {
-	app                 *cli.App
-	registry            *cli.RegistryFlags
-	username, password  string
-	stdin, token, plain bool
+	app                  *cli.App
+	registry             *cli.RegistryFlags
+	username, password   string
+	stdin, token, helper bool
 }
 
 // newLoginCmd tries credentials and stores them.
@@ -43,7 +43,7 @@ The password is asked for on a terminal, or read with --password-stdin.`,
 	flags.BoolVar(&c.stdin, "password-stdin", false, "read the password from standard input")
 	flags.StringVarP(&c.password, "password", "p", "", "the password; other users of this machine can see it")
 	flags.BoolVar(&c.token, "identity-token", false, "what is read is an identity token, not a password")
-	flags.BoolVar(&c.plain, "insecure-plain-text", true, "store the password in the file if no credential helper is configured")
+	flags.BoolVar(&c.helper, "require-helper", false, "store nothing if no credential helper is configured, in place of a password in the file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) }
 	return cmd
 }
@@ -56,7 +56,7 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 	if err != nil {
 		return err
 	}
-	store, err := c.registry.Credentials(c.plain)
+	store, err := c.registry.Credentials(!c.helper)
 	if err != nil {
 		return err
 	}
@@ -67,6 +67,9 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 	if err := store.Login(cmd.Context(), client, host, credential); err != nil {
 		if errors.Is(err, ociregistry.ErrUnauthorized) {
 			return cli.Hint(err, "check the user name and the password; nothing was stored")
+		}
+		if errors.Is(err, ociregistry.ErrNoHelper) {
+			return cli.Hint(err, "name a credential helper as credsStore in the file, or leave out --require-helper")
 		}
 		return err
 	}

@@ -120,7 +120,8 @@ func (s *CredentialStore) Get(ctx context.Context, host string) (Credential, err
 }
 
 // Login tries the credential against the registry and stores it only if the
-// registry takes it.
+// registry takes it. Where plain text is not allowed and there is no credential
+// helper, the error is [ErrNoHelper].
 func (s *CredentialStore) Login(ctx context.Context, c *Client, host string, cred Credential) error {
 	reg, err := remote.NewRegistry(host)
 	if err != nil {
@@ -132,7 +133,11 @@ func (s *CredentialStore) Login(ctx context.Context, c *Client, host string, cre
 	a := &auth.Client{Client: c.http}
 	a.SetUserAgent(c.userAgent)
 	reg.Client = a
-	return wrap("log in to", host, withoutPartial(credentials.Login(ctx, s.store, reg, toORAS(cred))))
+	err = withoutPartial(credentials.Login(ctx, s.store, reg, toORAS(cred)))
+	if errors.Is(err, credentials.ErrPlaintextPutDisabled) {
+		err = ErrNoHelper
+	}
+	return wrap("log in to", host, err)
 }
 
 // Logout forgets the credential of a host. Where none is kept, it is

@@ -44,6 +44,9 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrTLSFiles: files that [Options.TLS] names are not there or of no use.
 	ErrTLSFiles = errors.New("certificates cannot be used")
+	// ErrNoHelper: a password is not to be stored in plain text, and no credential
+	// helper is configured.
+	ErrNoHelper = errors.New("no credential helper is configured")
 	// ErrInvalid: a malformed name, reference or answer.
 	ErrInvalid = errors.New("invalid")
 )
