@@ -39,6 +39,7 @@ is there already is never overwritten.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := &policyFlags{app: app} // for the place of the file
+	cmd.Flags().StringVar(&flags.file, "policy", "", "file to write, as FILE (default where commands look for it)")
 	mapInstallerErrors(app)
 	cmd.Flags().StringVar(&scope, "scope", "", "registry and repository that the rule is about; * and a last ** are wildcards")
 	cmd.Flags().StringVar(&key, "signed-by-key", "", "`file` with the publisher's public key")
@@ -47,6 +48,9 @@ is there already is never overwritten.`,
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		name, _ := flags.path()
 		if len(args) == 1 {
+			if flags.file != "" {
+				return cli.Usagef("either FILE or --policy")
+			}
 			name = args[0]
 		}
 		if name == "" {
