@@ -29,7 +29,7 @@ func Example() {
 	}
 	defer func() { _ = os.RemoveAll(folder) }()
 
-	policy, err := installer.ParsePolicy([]byte("version = 1\nbuilt-in-publisher = false\n"), os.ReadFile)
+	policy, err := installer.ParsePolicy([]byte("version = 1\n"), os.ReadFile)
 	if err != nil {
 		fmt.Println(err)
 		return

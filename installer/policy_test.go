@@ -80,10 +80,42 @@ insecure-unsigned = true
 	}
 	want := []string{
 		"registry.example.com/team/** 2", "registry.example.com/team/** 2", "registry.example.com/team/old 0",
-		"refused 0", "refused 0", "refused 0", "ghcr.io/radome-io/** 1", "refused 0",
+		"refused 0", "refused 0", "refused 0", "refused 0", "refused 0",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestBuiltInPublisher holds that a policy trusts nobody whom neither the file nor
+// the caller names, and that the file has the last word.
+func TestBuiltInPublisher(t *testing.T) {
+	t.Parallel()
+	own, err := installer.OwnPublisher()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		text    string
+		builtIn []installer.Rule
+		trusted bool
+		signers int
+	}{
+		"not asked for":      {"version = 1", nil, false, 0},
+		"demanded by a file": {"version = 1\nbuilt-in-publisher = true", nil, false, 0},
+		"asked for":          {"version = 1", []installer.Rule{own}, true, 1},
+		"taken away":         {"version = 1\nbuilt-in-publisher = false", []installer.Rule{own}, false, 0},
+		"replaced":           {"version = 1\n[[rule]]\nscope = 'GHCR.io:443/radome-io/**'\ninsecure-unsigned = true", []installer.Rule{own}, true, 0},
+	} {
+		policy, err := installer.ParsePolicy([]byte(test.text), noFiles, test.builtIn...)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		rule, err := policy.RuleFor(reference(t, "ghcr.io/radome-io/fleeting-plugin-openstack"))
+		if (err == nil) != test.trusted || len(rule.Signers) != test.signers {
+			t.Errorf("%s: %+v, %v", name, rule, err)
+		}
 	}
 }
 

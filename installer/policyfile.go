@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,9 +28,11 @@ type FileReader func(name string) ([]byte, error)
 // would make the policy mean something else than was written. Errors match
 // [ErrInvalidPolicy] and name the line where they can.
 //
-// Unless the file says built-in-publisher = false or has a rule for the same
-// scope, the rule of [OwnPublisher] is added.
-func ParsePolicy(content []byte, read FileReader) (Policy, error) {
+// The policy trusts whom the file names, and nobody else unless the caller says
+// so: builtIn are rules of the caller's own, such as [OwnPublisher]. Each is added
+// unless the file has a rule for the same scope, none if the file says
+// built-in-publisher = false.
+func ParsePolicy(content []byte, read FileReader, builtIn ...Rule) (Policy, error) {
 	if len(content) > policyLimit {
 		return Policy{}, fmt.Errorf("%w: longer than %d bytes", ErrInvalidPolicy, policyLimit)
 	}
@@ -43,24 +46,23 @@ func ParsePolicy(content []byte, read FileReader) (Policy, error) {
 	}
 	var rules []Rule
 	var problems []error
-	own := file.BuiltInPublisher == nil || *file.BuiltInPublisher
+	if file.BuiltInPublisher != nil && !*file.BuiltInPublisher {
+		builtIn = nil
+	}
 	for _, written := range file.Rules {
 		rule, err := written.rule(read)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, written.Scope, err))
 		}
-		own = own && oneSpelling(written.Scope) != ownScope
 		rules = append(rules, rule)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return Policy{}, err
 	}
-	if own {
-		rule, err := OwnPublisher()
-		if err != nil {
-			return Policy{}, err
+	for _, own := range builtIn {
+		if !slices.ContainsFunc(rules, func(r Rule) bool { return oneSpelling(r.Scope) == oneSpelling(own.Scope) }) {
+			rules = append(rules, own)
 		}
-		rules = append(rules, rule)
 	}
 	return NewPolicy(rules...)
 }
@@ -82,10 +84,9 @@ func readable(err error) error {
 	return err
 }
 
-const ownScope = "ghcr.io/radome-io/**"
-
 // OwnPublisher is the rule for what the makers of this package publish: signed
-// without keys by the release workflow of their repository, with provenance.
+// without keys by the release workflow of their repository, with provenance. It is
+// in no policy unless it is put there; fleeting-plugin does.
 func OwnPublisher() (Rule, error) {
 	const repository = "https://github.com/radome-io/fleeting-plugin-openstack"
 	signer, err := RequireIdentity(Identity{
@@ -96,19 +97,9 @@ func OwnPublisher() (Rule, error) {
 		return Rule{}, err
 	}
 	return Rule{
-		Scope: ownScope, Signers: []Signer{signer},
+		Scope: "ghcr.io/radome-io/**", Signers: []Signer{signer},
 		Attestations: []Attestation{{PredicateType: "provenance", SourceRepository: repository, SourceRef: "refs/tags/v*"}},
 	}, nil
-}
-
-// DefaultPolicy trusts the makers of this package, for what they publish, and
-// nobody else.
-func DefaultPolicy() (Policy, error) {
-	rule, err := OwnPublisher()
-	if err != nil {
-		return Policy{}, err
-	}
-	return NewPolicy(rule)
 }
 
 // RuleSummary describes a rule of a policy, for people and programs.

@@ -177,19 +177,25 @@ func (p *policyFlags) fromIdentity() (installer.Policy, error) {
 	return installer.NewPolicy(installer.Rule{Scope: "**", Signers: []installer.Signer{signer}})
 }
 
+// fromFile reads the policy file. The project's own publisher is built in, beneath
+// what the file says.
 func (p *policyFlags) fromFile() (installer.Policy, error) {
+	own, err := installer.OwnPublisher()
+	if err != nil {
+		return installer.Policy{}, err
+	}
 	name, explicit := p.path()
 	if name == "" {
-		return installer.DefaultPolicy()
+		return installer.NewPolicy(own)
 	}
 	content, err := readInput(name, nextPolicy)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
-		return installer.DefaultPolicy()
+		return installer.NewPolicy(own)
 	}
 	if err != nil {
 		return installer.Policy{}, err
 	}
-	policy, err := installer.ParsePolicy(content, readBeside(name))
+	policy, err := installer.ParsePolicy(content, readBeside(name), own)
 	if err != nil {
 		return installer.Policy{}, fmt.Errorf("%s: %w", name, err)
 	}
