@@ -149,7 +149,7 @@ func (p *signaturePusher) done(subjects []ocispec.Descriptor, types []string) *S
 // publish puts one signature where each kind of verifier looks: cosign 2 under
 // the tag.
 func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descriptor, tag string, s signer.Signed) error {
-	key, err := newClaims(p.signer.s.PublicKey())
+	key, err := newOwnSignatures(p.signer.s.PublicKey())
 	if err != nil {
 		return err
 	}
@@ -164,7 +164,7 @@ func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descripto
 const legacyAttempts = 5
 
 // addLegacy appends a layer to the image under the tag.
-func (p *signaturePusher) addLegacy(ctx context.Context, tag string, s signer.Signed, key claims) error {
+func (p *signaturePusher) addLegacy(ctx context.Context, tag string, s signer.Signed, key ownSignatures) error {
 	layer := blob{artifact.Describe(s.Legacy.MediaType, s.Legacy.Payload), s.Legacy.Payload}
 	layer.desc.Annotations = s.Legacy.Annotations
 	for range legacyAttempts {
@@ -220,7 +220,7 @@ func (p *signaturePusher) legacyLayers(ctx context.Context, tag string) ([]ocisp
 	return m.Layers, nil
 }
 
-func (p *signaturePusher) sameLegacy(ctx context.Context, d ocispec.Descriptor, s signer.Signed, key claims) (bool, error) {
+func (p *signaturePusher) sameLegacy(ctx context.Context, d ocispec.Descriptor, s signer.Signed, key ownSignatures) (bool, error) {
 	if !key.known() || d.MediaType != s.Legacy.MediaType {
 		return false, nil
 	}
@@ -257,7 +257,7 @@ func (p *signaturePusher) writeLegacy(ctx context.Context, tag string, layers []
 }
 
 // addBundle hangs a sigstore bundle off the subject.
-func (p *signaturePusher) addBundle(ctx context.Context, subject ocispec.Descriptor, s signer.Signed, key claims) error {
+func (p *signaturePusher) addBundle(ctx context.Context, subject ocispec.Descriptor, s signer.Signed, key ownSignatures) error {
 	if key.known() {
 		same, err := p.hasBundle(ctx, subject, s, key)
 		if err != nil || same {
@@ -280,7 +280,7 @@ func (p *signaturePusher) addBundle(ctx context.Context, subject ocispec.Descrip
 }
 
 // hasBundle looks for a bundle with the same statement, signed by the same key.
-func (p *signaturePusher) hasBundle(ctx context.Context, subject ocispec.Descriptor, s signer.Signed, key claims) (bool, error) {
+func (p *signaturePusher) hasBundle(ctx context.Context, subject ocispec.Descriptor, s signer.Signed, key ownSignatures) (bool, error) {
 	referrers, err := p.repo.Referrers(ctx, subject)
 	if err != nil {
 		return false, err

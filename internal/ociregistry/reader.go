@@ -25,7 +25,7 @@ type verifiedReader struct {
 	read    int64
 	policy  retries
 	resumed int
-	verdict error
+	final   error
 }
 
 // newVerifiedReader opens a blob. It is taken up again as often as the policy
@@ -47,12 +47,12 @@ func newVerifiedReader(ctx context.Context, desc ocispec.Descriptor, policy retr
 // Read implements io.Reader. After the last byte it returns io.EOF, or an
 // error of kind ErrDigestMismatch if the bytes are not the described ones.
 func (r *verifiedReader) Read(p []byte) (int, error) {
-	if r.verdict != nil {
-		return 0, r.verdict
+	if r.final != nil {
+		return 0, r.final
 	}
 	if r.read >= r.desc.Size {
-		r.verdict = r.verify()
-		return 0, r.verdict
+		r.final = r.verify()
+		return 0, r.final
 	}
 	if rest := r.desc.Size - r.read; int64(len(p)) > rest {
 		p = p[:rest]
@@ -64,7 +64,7 @@ func (r *verifiedReader) Read(p []byte) (int, error) {
 		return n, nil // a lasting error comes again with the next call
 	}
 	if err := r.resume(err); err != nil {
-		r.verdict = err
+		r.final = err
 		return 0, err
 	}
 	return 0, nil

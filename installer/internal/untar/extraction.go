@@ -70,8 +70,8 @@ func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 		x.removed = true
 		return nil
 	}
-	target, verdict := selection.target(name)
-	if verdict == take {
+	target, action := selection.target(name)
+	if action == take {
 		err = checkName(target)
 	}
 	if err != nil {
@@ -79,23 +79,23 @@ func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		if verdict != take {
+		if action != take {
 			return checkName(name)
 		}
 		return x.folder(target)
 	case tar.TypeReg:
-		return x.regular(target, verdict, header, content)
+		return x.regular(target, action, header, content)
 	case tar.TypeXGlobalHeader:
 		return nil
 	}
-	if verdict == pass {
+	if action == pass {
 		return nil
 	}
 	return fmt.Errorf("%w: %.80q is a %s", ErrUnsafe, header.Name, typeName(header.Typeflag))
 }
 
-func (x *extraction) regular(target string, verdict verdict, header *tar.Header, content io.Reader) error {
-	switch verdict {
+func (x *extraction) regular(target string, action action, header *tar.Header, content io.Reader) error {
+	switch action {
 	case refuse:
 		return fmt.Errorf("%w: file %.80q is outside plugin/", ErrUnsafe, header.Name)
 	case pass:

@@ -41,18 +41,18 @@ func Single(path, executable string) Selection {
 // String names the executable that is looked for.
 func (s Selection) String() string { return s.file }
 
-// verdict is what to do with an entry.
-type verdict int
+// action is what to do with an entry.
+type action int
 
 const (
-	take verdict = iota
+	take action = iota
 	pass
 	refuse
 )
 
 // target gives the name that an entry of the archive is written as. name has
 // been through normalName.
-func (s Selection) target(name string) (string, verdict) {
+func (s Selection) target(name string) (string, action) {
 	if s.strict {
 		// The runner's installer strips this prefix whatever the platform is.
 		name = strings.TrimPrefix(name, "Files/")

@@ -47,9 +47,9 @@ func (s *sourceReader) prefer(err error) error {
 	return err
 }
 
-// verdict reads the rest of the source after an archive turned out to be broken:
+// cause reads the rest of the source after an archive turned out to be broken:
 // if its bytes are not those that were asked for, that is the reason to report.
-func (s *sourceReader) verdict(err error, buffer []byte) error {
+func (s *sourceReader) cause(err error, buffer []byte) error {
 	if errors.Is(err, ErrCorrupt) || errors.Is(err, ErrUnsafe) {
 		_, _ = io.CopyBuffer(io.Discard, s, buffer) // an error stays in s.err
 	}

@@ -121,10 +121,10 @@ func Extract(ctx context.Context, root *os.Root, r io.Reader, opts Options) ([]F
 	limited := &limitReader{r: stream, left: opts.Limits.allowed(opts.Size)}
 	x := &extraction{root: root, opts: opts, seen: map[string]kind{}, made: map[string]bool{}, buffer: make([]byte, bufferSize)}
 	if err := x.run(limited); err != nil {
-		return nil, source.verdict(err, x.buffer)
+		return nil, source.cause(err, x.buffer)
 	}
 	if err := drain(limited, source, x.buffer); err != nil {
-		return nil, source.verdict(err, x.buffer)
+		return nil, source.cause(err, x.buffer)
 	}
 	if !x.found && x.removed {
 		return nil, fmt.Errorf("%w: a layer removes %s", ErrUnsafe, opts.Selection)

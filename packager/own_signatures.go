@@ -17,31 +17,31 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
-// claims recognises what a key has signed before, so that a release that is run
+// ownSignatures recognises what a key has signed before, so that a release that is run
 // again does not pile up signatures. It decides nothing about trust. Without a
 // key, as for keyless signers, it recognises nothing.
-type claims struct{ key crypto.PublicKey }
+type ownSignatures struct{ key crypto.PublicKey }
 
-func newClaims(publicPEM []byte) (claims, error) {
+func newOwnSignatures(publicPEM []byte) (ownSignatures, error) {
 	if publicPEM == nil {
-		return claims{}, nil
+		return ownSignatures{}, nil
 	}
 	block, _ := pem.Decode(publicPEM)
 	if block == nil {
-		return claims{}, fmt.Errorf("%w: no public half", ErrKey)
+		return ownSignatures{}, fmt.Errorf("%w: no public half", ErrKey)
 	}
 	key, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return claims{}, fmt.Errorf("%w: %w", ErrKey, err)
+		return ownSignatures{}, fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	return claims{key}, nil
+	return ownSignatures{key}, nil
 }
 
-func (c claims) known() bool { return c.key != nil }
+func (o ownSignatures) known() bool { return o.key != nil }
 
 // sameLayer says whether a legacy layer holds the same claim, signed by the key
 // and with at least the same proofs.
-func (c claims) sameLayer(payload []byte, annotations map[string]string, want signer.Layer) bool {
+func (o ownSignatures) sameLayer(payload []byte, annotations map[string]string, want signer.Layer) bool {
 	for name := range want.Annotations {
 		if _, ok := annotations[name]; !ok {
 			return false
@@ -49,9 +49,9 @@ func (c claims) sameLayer(payload []byte, annotations map[string]string, want si
 	}
 	if encoded := annotations[artifact.AnnotationSignature]; encoded != "" {
 		sig, err := base64.StdEncoding.DecodeString(encoded)
-		return err == nil && bytes.Equal(payload, want.Payload) && c.verifies(payload, sig)
+		return err == nil && bytes.Equal(payload, want.Payload) && o.verifies(payload, sig)
 	}
-	return c.sameEnvelope(payload, want.Payload)
+	return o.sameEnvelope(payload, want.Payload)
 }
 
 // envelope is DSSE's JSON form.
@@ -64,25 +64,25 @@ type envelope struct {
 	} `json:"signatures"`
 }
 
-func (c claims) sameEnvelope(have, want []byte) bool {
+func (o ownSignatures) sameEnvelope(have, want []byte) bool {
 	var a, b envelope
 	if json.Unmarshal(have, &a) != nil || json.Unmarshal(want, &b) != nil {
 		return false
 	}
-	return c.same(a, b)
+	return o.same(a, b)
 }
 
-func (c claims) same(have, want envelope) bool {
+func (o ownSignatures) same(have, want envelope) bool {
 	if have.PayloadType != want.PayloadType || !bytes.Equal(have.Payload, want.Payload) || len(have.Signatures) != 1 {
 		return false
 	}
 	// The pre-authentication encoding of DSSE v1.
 	message := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(have.PayloadType), have.PayloadType, len(have.Payload), have.Payload)
-	return c.verifies(message, have.Signatures[0].Sig)
+	return o.verifies(message, have.Signatures[0].Sig)
 }
 
 // sameBundle compares sigstore bundles.
-func (c claims) sameBundle(have, want []byte) bool {
+func (o ownSignatures) sameBundle(have, want []byte) bool {
 	type bundle struct {
 		Material struct {
 			Entries    []json.RawMessage `json:"tlogEntries"`
@@ -97,12 +97,12 @@ func (c claims) sameBundle(have, want []byte) bool {
 		return false
 	}
 	return len(a.Material.Entries) >= len(b.Material.Entries) &&
-		len(a.Material.Timestamps.RFC3161) >= len(b.Material.Timestamps.RFC3161) && c.same(a.Envelope, b.Envelope)
+		len(a.Material.Timestamps.RFC3161) >= len(b.Material.Timestamps.RFC3161) && o.same(a.Envelope, b.Envelope)
 }
 
-func (c claims) verifies(message, sig []byte) bool {
+func (o ownSignatures) verifies(message, sig []byte) bool {
 	sum := sha256.Sum256(message)
-	switch key := c.key.(type) {
+	switch key := o.key.(type) {
 	case *ecdsa.PublicKey:
 		return ecdsa.VerifyASN1(key, sum[:], sig)
 	case *rsa.PublicKey:
