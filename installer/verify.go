@@ -122,17 +122,17 @@ func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) 
 	if rule.unsafe {
 		return admission.Unsafe(r.Version, r.chain)
 	}
-	hearing, err := rule.requirements.Hear(r.Version, r.chain)
+	evaluation, err := rule.requirements.Evaluate(r.Version, r.chain)
 	if err != nil {
 		return admission.Admission{}, err
 	}
-	search := &collection{hearing: hearing, resolution: r, now: i.now()}
+	search := &collection{evaluation: evaluation, resolution: r, now: i.now()}
 	return search.run(ctx)
 }
 
 // collection is the search for enough evidence.
 type collection struct {
-	hearing    *admission.Hearing
+	evaluation *admission.Evaluation
 	resolution Resolution
 	now        time.Time
 	admitted   admission.Admission
@@ -146,7 +146,7 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 			break
 		}
 		err := evidence.Discover(ctx, c.resolution.source, subject, func(found []trust.Evidence) bool {
-			if c.hearing.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) != nil {
+			if c.evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) != nil {
 				return false // the context ended, which is told below
 			}
 			refusal = c.try()
@@ -176,7 +176,7 @@ func couldNotCheck(refusal error, failures []error) error {
 }
 
 func (c *collection) try() error {
-	admitted, err := c.hearing.Decide(c.now)
+	admitted, err := c.evaluation.Decide(c.now)
 	c.admitted = admitted
 	return err
 }

@@ -29,18 +29,18 @@ type Evidence struct {
 	Found   []trust.Evidence
 }
 
-// Hearing collects evidence about one chain and judges each piece once: anybody
+// Evaluation collects evidence about one chain and judges each piece once: anybody
 // who may push to a repository can attach hundreds. It is not for concurrent use.
-type Hearing struct {
+type Evaluation struct {
 	requirements Requirements
 	version      version.Version
 	chain        Chain
-	verdicts     verdicts
+	findings     findings
 }
 
-// Hear begins a hearing. It refuses at once what no evidence could save; such
+// Evaluate begins an evaluation. It refuses at once what no evidence could save; such
 // refusals match [ErrRefused].
-func (r Requirements) Hear(v version.Version, chain Chain) (*Hearing, error) {
+func (r Requirements) Evaluate(v version.Version, chain Chain) (*Evaluation, error) {
 	if err := r.Check(); err != nil {
 		return nil, fmt.Errorf("%w: the policy is unusable: %w", ErrRefused, err)
 	}
@@ -50,13 +50,13 @@ func (r Requirements) Hear(v version.Version, chain Chain) (*Hearing, error) {
 	if err := r.Denied(v, chain); err != nil {
 		return nil, err
 	}
-	return &Hearing{requirements: r, version: v, chain: chain}, nil
+	return &Evaluation{requirements: r, version: v, chain: chain}, nil
 }
 
 // Add verifies evidence. Evidence about a digest that is not a subject of the
 // chain is passed over. The error is the context's only.
-func (h *Hearing) Add(ctx context.Context, evidence Evidence) error {
-	for _, subject := range h.chain.Subjects() {
+func (e *Evaluation) Add(ctx context.Context, evidence Evidence) error {
+	for _, subject := range e.chain.Subjects() {
 		if evidence.Subject != subject.Digest {
 			continue
 		}
@@ -64,7 +64,7 @@ func (h *Hearing) Add(ctx context.Context, evidence Evidence) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			h.verdicts.add(ctx, h.requirements.Signers, subject.Digest, ev)
+			e.findings.add(ctx, e.requirements.Signers, subject.Digest, ev)
 		}
 	}
 	return ctx.Err()
@@ -73,17 +73,17 @@ func (h *Hearing) Add(ctx context.Context, evidence Evidence) error {
 // Decide judges by the evidence so far. Refusals match [ErrRefused], and
 // [ErrUnsigned] if there was no evidence; they join the reasons of each piece
 // of evidence that did not count.
-func (h *Hearing) Decide(now time.Time) (Admission, error) {
-	accepted, err := h.requirements.judge(h.verdicts)
+func (e *Evaluation) Decide(now time.Time) (Admission, error) {
+	accepted, err := e.requirements.judge(e.findings)
 	if err != nil {
 		return Admission{}, err
 	}
-	if h.requirements.MinimumAge > 0 {
-		if accepted, err = h.requirements.aged(h.verdicts, now); err != nil {
+	if e.requirements.MinimumAge > 0 {
+		if accepted, err = e.requirements.aged(e.findings, now); err != nil {
 			return Admission{}, err
 		}
 	}
-	return Admission{chain: h.chain, version: h.version, verified: accepted, valid: true}, nil
+	return Admission{chain: e.chain, version: e.version, verified: accepted, valid: true}, nil
 }
 
 // Unsafe admits a chain that nobody vouches for.
@@ -114,22 +114,22 @@ func (a Admission) Verified() []trust.Verified { return slices.Clone(a.verified)
 // IsUnsafe says whether nothing was verified, on demand.
 func (a Admission) IsUnsafe() bool { return a.unsafe }
 
-// verdicts is all evidence that verified for one of the signers, and why the
+// findings is all evidence that verified for one of the signers, and why the
 // rest did not.
-type verdicts struct {
-	verified []vote
+type findings struct {
+	verified []finding
 	refused  []error
 	seen     int
 }
 
-// vote is evidence that verified, and for which of the required signers.
-type vote struct {
+// finding is evidence that verified, and for which of the required signers.
+type finding struct {
 	trust.Verified
 	signer int
 }
 
 // add tries a piece of evidence against every signer.
-func (v *verdicts) add(ctx context.Context, signers []trust.Requirement, subject digest.Digest, ev trust.Evidence) {
+func (v *findings) add(ctx context.Context, signers []trust.Requirement, subject digest.Digest, ev trust.Evidence) {
 	v.seen++
 	var refusals []error
 	for i, signer := range signers {
@@ -138,7 +138,7 @@ func (v *verdicts) add(ctx context.Context, signers []trust.Requirement, subject
 			refusals = append(refusals, err)
 			continue
 		}
-		v.verified = append(v.verified, vote{verified, i})
+		v.verified = append(v.verified, finding{verified, i})
 	}
 	if len(refusals) == len(signers) {
 		v.refused = append(v.refused, refusals...)
@@ -146,7 +146,7 @@ func (v *verdicts) add(ctx context.Context, signers []trust.Requirement, subject
 }
 
 // judge picks the evidence that meets the requirements, apart from its age.
-func (r Requirements) judge(v verdicts) ([]trust.Verified, error) {
+func (r Requirements) judge(v findings) ([]trust.Verified, error) {
 	accepted, err := r.signatures(v)
 	if err != nil {
 		return nil, err
@@ -161,27 +161,27 @@ func (r Requirements) judge(v verdicts) ([]trust.Verified, error) {
 	return accepted, nil
 }
 
-// signatures picks as many signatures as are needed, of different people for
+// signatures picks as many signatures as are needed, of different identities for
 // different required signers: one pattern that two identities match is one
-// required signer, and one key that two entries name is one person.
-func (r Requirements) signatures(v verdicts) ([]trust.Verified, error) {
-	var people []trust.Verified
+// required signer, and one key that two entries name is one identity.
+func (r Requirements) signatures(v findings) ([]trust.Verified, error) {
+	var identities []trust.Verified
 	choices := make([][]int, len(r.Signers))
-	for _, vote := range v.verified {
-		if vote.Kind() != trust.KindSignature {
+	for _, finding := range v.verified {
+		if finding.Kind() != trust.KindSignature {
 			continue
 		}
-		person := slices.IndexFunc(people, func(p trust.Verified) bool { return sameSigner(p.Signer(), vote.Signer()) })
-		if person < 0 {
-			person = len(people)
-			people = append(people, vote.Verified)
+		identity := slices.IndexFunc(identities, func(p trust.Verified) bool { return sameSigner(p.Signer(), finding.Signer()) })
+		if identity < 0 {
+			identity = len(identities)
+			identities = append(identities, finding.Verified)
 		}
-		choices[vote.signer] = append(choices[vote.signer], person)
+		choices[finding.signer] = append(choices[finding.signer], identity)
 	}
 	var accepted []trust.Verified
-	for _, person := range pairs(choices) {
+	for _, identity := range matchSigners(choices) {
 		if len(accepted) < r.needed() {
-			accepted = append(accepted, people[person])
+			accepted = append(accepted, identities[identity])
 		}
 	}
 	if len(accepted) == r.needed() {
@@ -194,19 +194,20 @@ func (r Requirements) signatures(v verdicts) ([]trust.Verified, error) {
 	return nil, errors.Join(append([]error{err}, byReason(v.refused)...)...)
 }
 
-// pairs gives each signer a person of its choices, each person to one signer,
-// for as many signers as possible (augmenting paths), and returns the persons.
-func pairs(choices [][]int) []int {
+// matchSigners gives each required signer an identity of its choices, each
+// identity to one signer, for as many signers as possible (a maximum bipartite
+// matching, by augmenting paths), and returns the identities.
+func matchSigners(choices [][]int) []int {
 	signerOf := map[int]int{}
 	var place func(signer int, asked map[int]bool) bool
 	place = func(signer int, asked map[int]bool) bool {
-		for _, person := range choices[signer] {
-			if asked[person] {
+		for _, identity := range choices[signer] {
+			if asked[identity] {
 				continue
 			}
-			asked[person] = true
-			if holder, taken := signerOf[person]; !taken || place(holder, asked) {
-				signerOf[person] = signer
+			asked[identity] = true
+			if holder, taken := signerOf[identity]; !taken || place(holder, asked) {
+				signerOf[identity] = signer
 				return true
 			}
 		}

@@ -32,19 +32,19 @@ func documents(t *testing.T) (index, manifest admission.Document) {
 	return encode(ocispec.MediaTypeImageIndex, i), manifest
 }
 
-// admit goes through a hearing.
+// admit goes through an evaluation.
 func admit(t *testing.T, r admission.Requirements, chain admission.Chain, evidence []admission.Evidence) error {
 	t.Helper()
-	hearing, err := r.Hear(version.Version{}, chain)
+	evaluation, err := r.Evaluate(version.Version{}, chain)
 	if err != nil {
 		return err
 	}
 	for _, e := range evidence {
-		if err := hearing.Add(t.Context(), e); err != nil {
+		if err := evaluation.Add(t.Context(), e); err != nil {
 			return err
 		}
 	}
-	_, err = hearing.Decide(time.Now())
+	_, err = evaluation.Decide(time.Now())
 	return err
 }
 
@@ -56,8 +56,8 @@ func TestZeroValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&admission.Hearing{}).Decide(time.Now()); !errors.Is(err, admission.ErrRefused) {
-		t.Errorf("zero hearing: %v", err)
+	if _, err := (&admission.Evaluation{}).Decide(time.Now()); !errors.Is(err, admission.ErrRefused) {
+		t.Errorf("zero evaluation: %v", err)
 	}
 	if err := (admission.Admission{}).Check(); !errors.Is(err, admission.ErrRefused) {
 		t.Errorf("zero admission: %v", err)

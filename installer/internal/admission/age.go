@@ -13,20 +13,20 @@ import (
 // So everything that is asked for was there that long ago, each signature of a
 // threshold too: one signer who signs ahead, in secret or in league with a
 // thief, makes nothing older. A claim of the signer's own proves no time.
-func (r Requirements) aged(v verdicts, now time.Time) ([]trust.Verified, error) {
+func (r Requirements) aged(v findings, now time.Time) ([]trust.Verified, error) {
 	young := func(v trust.Verified) bool { return v.Time().IsZero() || now.Sub(v.Time()) < r.MinimumAge }
-	old := verdicts{seen: v.seen, verified: slices.DeleteFunc(slices.Clone(v.verified), func(v vote) bool { return young(v.Verified) })}
+	old := findings{seen: v.seen, verified: slices.DeleteFunc(slices.Clone(v.verified), func(v finding) bool { return young(v.Verified) })}
 	accepted, err := r.judge(old)
 	if err == nil {
 		return accepted, nil
 	}
 	reasons := []error{fmt.Errorf("%w: what the rule asks for has not been there for %s, its minimum-age", ErrRefused, r.MinimumAge)}
-	for _, vote := range v.verified {
+	for _, finding := range v.verified {
 		switch {
-		case vote.Time().IsZero():
-			reasons = append(reasons, fmt.Errorf("%s by %s: nothing proves when it was made, neither a log nor a timestamp", vote.Kind(), r.Signers[vote.signer]))
-		case young(vote.Verified):
-			reasons = append(reasons, fmt.Errorf("%s by %s: signed %s ago", vote.Kind(), r.Signers[vote.signer], now.Sub(vote.Time()).Round(time.Second)))
+		case finding.Time().IsZero():
+			reasons = append(reasons, fmt.Errorf("%s by %s: nothing proves when it was made, neither a log nor a timestamp", finding.Kind(), r.Signers[finding.signer]))
+		case young(finding.Verified):
+			reasons = append(reasons, fmt.Errorf("%s by %s: signed %s ago", finding.Kind(), r.Signers[finding.signer], now.Sub(finding.Time()).Round(time.Second)))
 		}
 	}
 	return nil, errors.Join(reasons...)

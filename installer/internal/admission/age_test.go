@@ -62,7 +62,7 @@ func TestAgeOfThreshold(t *testing.T) {
 		"both are wanted, both are old":      {signers, 2, second.Add(age), true},
 		"a clock that is before the signing": {signers, 1, first.Add(-age), false},
 	} {
-		h, err := admission.Requirements{Signers: c.signers, Threshold: c.needed, MinimumAge: age}.Hear(version.Version{}, chain)
+		h, err := admission.Requirements{Signers: c.signers, Threshold: c.needed, MinimumAge: age}.Evaluate(version.Version{}, chain)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -36,7 +36,7 @@ func (a Attestation) Conditional() bool {
 }
 
 // find gives the first verified attestation that satisfies this.
-func (a Attestation) find(v verdicts) (trust.Verified, error) {
+func (a Attestation) find(v findings) (trust.Verified, error) {
 	var reasons []error
 	for _, verified := range v.verified {
 		if verified.Kind() != trust.KindAttestation || !slices.Contains(a.Types, verified.PredicateType()) {

@@ -2,7 +2,7 @@
 // only place where the answer yes can be made.
 //
 // A [Chain] binds an index, one image manifest in it and that manifest's layers
-// by their digests. [Hearing] judges a chain by the evidence found
+// by their digests. [Evaluation] judges a chain by the evidence found
 // for it. The [Admission] that comes out has no other constructor, apart from
 // [Unsafe] which says by its name what it does; the store takes nothing else.
 //

@@ -25,8 +25,8 @@ var (
 type Requirements struct {
 	// Signers are those whose signature counts.
 	Signers []trust.Requirement
-	// Threshold is how many of Signers must have signed, each in the person of
-	// somebody else; zero means one.
+	// Threshold is how many of Signers must have signed, each as another
+	// identity; zero means one.
 	Threshold int
 	// AttestationsSuffice asks for no signature beside the attestations, of
 	// which there must then be one at least.

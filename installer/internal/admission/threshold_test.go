@@ -82,7 +82,7 @@ func TestThresholdCountsSigners(t *testing.T) {
 		"three wanted of two that there is": {[]trust.Requirement{release, third, fourth}, 3, false},
 	} {
 		chain, ev := twoRefs(t, lab, "ours-keyless-two-refs")
-		h, err := admission.Requirements{Signers: c.signers, Threshold: c.threshold}.Hear(version.Version{}, chain)
+		h, err := admission.Requirements{Signers: c.signers, Threshold: c.threshold}.Evaluate(version.Version{}, chain)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

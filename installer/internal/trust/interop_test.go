@@ -162,6 +162,6 @@ func liveVerdict(tb testing.TB, r trust.Requirement, repository string) error {
 		}
 		return raw
 	})
-	_, err = hear(tb, signedBy(r), chain, found)
+	_, err = evaluate(tb, signedBy(r), chain, found)
 	return err
 }

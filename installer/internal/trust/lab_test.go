@@ -67,7 +67,7 @@ func requirements(tb testing.TB, lab *trusttest.LabSamples) map[string]trust.Req
 func judge(tb testing.TB, lab *trusttest.LabSamples, asked admission.Requirements, about digest.Digest) (trust.Verified, error) {
 	tb.Helper()
 	chain := chainOf(tb, about, func(d digest.Digest) []byte { return lab.Content(tb, d) })
-	return hear(tb, asked, chain, admission.Evidence{Subject: about, Found: found(tb, lab, about)})
+	return evaluate(tb, asked, chain, admission.Evidence{Subject: about, Found: found(tb, lab, about)})
 }
 
 func signature(tb testing.TB, lab *trusttest.LabSamples, r trust.Requirement, about digest.Digest) (trust.Verified, error) {

@@ -54,17 +54,17 @@ func chainOf(tb testing.TB, about digest.Digest, content func(digest.Digest) []b
 	return chain
 }
 
-// hear judges as an installation does, and returns what decided.
-func hear(tb testing.TB, asked admission.Requirements, chain admission.Chain, found admission.Evidence) (trust.Verified, error) {
+// evaluate judges as an installation does, and returns what decided.
+func evaluate(tb testing.TB, asked admission.Requirements, chain admission.Chain, found admission.Evidence) (trust.Verified, error) {
 	tb.Helper()
-	hearing, err := asked.Hear(version.Version{}, chain)
+	evaluation, err := asked.Evaluate(version.Version{}, chain)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := hearing.Add(tb.Context(), found); err != nil {
+	if err := evaluation.Add(tb.Context(), found); err != nil {
 		tb.Fatal(err)
 	}
-	admitted, err := hearing.Decide(time.Time{})
+	admitted, err := evaluation.Decide(time.Time{})
 	if err != nil {
 		return trust.Verified{}, err
 	}

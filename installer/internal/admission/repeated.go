@@ -7,26 +7,27 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 )
 
-// alike stands for refusals with one reason: a release signed in two forms for
-// three platforms by somebody else would otherwise say the same twelve times.
-type alike struct{ refusals []error }
+// repeatedError stands for refusals with one reason: a release signed in two
+// forms for three platforms by somebody else would otherwise say the same twelve
+// times.
+type repeatedError struct{ refusals []error }
 
 // Error returns the first refusal and how many more there are of its kind.
-func (a *alike) Error() string {
-	if more := len(a.refusals) - 1; more > 0 {
-		return fmt.Sprintf("%v (and %d more like it)", a.refusals[0], more)
+func (r *repeatedError) Error() string {
+	if more := len(r.refusals) - 1; more > 0 {
+		return fmt.Sprintf("%v (and %d more like it)", r.refusals[0], more)
 	}
-	return a.refusals[0].Error()
+	return r.refusals[0].Error()
 }
 
 // Unwrap returns every refusal.
-func (a *alike) Unwrap() []error { return a.refusals }
+func (r *repeatedError) Unwrap() []error { return r.refusals }
 
 // byReason joins refusals that differ only in where the evidence came from, in
 // the order in which the reasons came.
 func byReason(refusals []error) []error {
 	var reasons []error
-	groups := map[string]*alike{}
+	groups := map[string]*repeatedError{}
 	for _, err := range refusals {
 		reason := err.Error()
 		if one := (*trust.Error)(nil); errors.As(err, &one) {
@@ -34,7 +35,7 @@ func byReason(refusals []error) []error {
 		}
 		group := groups[reason]
 		if group == nil {
-			group = &alike{}
+			group = &repeatedError{}
 			groups[reason] = group
 			reasons = append(reasons, group)
 		}
