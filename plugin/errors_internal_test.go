@@ -19,7 +19,7 @@ func TestARefusedCreationIsNotAboutAServer(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if err := createError(&cloud.Error{Kind: cloud.ErrTransient, Unsure: true}); !errors.Is(err, fleet.ErrDoubtful) {
+	if err := createError(&cloud.Error{Kind: cloud.ErrTransient, Doubtful: true}); !errors.Is(err, fleet.ErrDoubtful) {
 		t.Errorf("got %v, want ErrDoubtful", err)
 	}
 }

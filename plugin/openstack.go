@@ -204,7 +204,7 @@ func fleetError(err error) error {
 // createError adds the meaning that a group gives to a failed creation. A
 // conflict or a thing not found is not about the server here.
 func createError(err error) error {
-	if cloud.Unsure(err) {
+	if cloud.Doubtful(err) {
 		return fmt.Errorf("%w: %w", fleet.ErrDoubtful, err)
 	}
 	return err

@@ -101,7 +101,7 @@ type Accepted struct{ ID, RequestID string }
 
 // CreateServer asks for a server and returns its ID once Nova accepted it. It
 // is never sent twice unless Nova surely refused the first: an error for which
-// [Unsure] holds leaves open whether the server exists. It calls slowed, if not
+// [Doubtful] holds leaves open whether the server exists. It calls slowed, if not
 // nil, when the request is put off for its rate.
 func (c *Client) CreateServer(ctx context.Context, spec ServerSpec, slowed func()) (accepted Accepted, err error) {
 	err = c.do(ctx, call{

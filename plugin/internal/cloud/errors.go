@@ -44,8 +44,8 @@ type Error struct {
 	RequestID string
 	// Kind is one of the sentinel errors of this package.
 	Kind error
-	// Unsure is true when the call may have taken effect nevertheless.
-	Unsure bool
+	// Doubtful is true when the call may have taken effect nevertheless.
+	Doubtful bool
 	// Err is the cause, if there is one beyond the message.
 	Err error
 }
@@ -81,10 +81,10 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// Unsure reports whether the call that err belongs to may have taken effect.
-func Unsure(err error) bool {
+// Doubtful reports whether the call that err belongs to may have taken effect.
+func Doubtful(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.Unsure
+	return errors.As(err, &e) && e.Doubtful
 }
 
 // Unanswered reports whether err says nothing about what was asked for: no

@@ -92,7 +92,7 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 	if call.decode != nil {
 		if err := call.decode(answer.Header, body); err != nil {
 			return answer.Header, &Error{
-				Op: call.op, Kind: ErrTransient, Unsure: call.changes, RequestID: requestID(answer.Header),
+				Op: call.op, Kind: ErrTransient, Doubtful: call.changes, RequestID: requestID(answer.Header),
 				Err: fmt.Errorf("reading the answer: %w", err),
 			}
 		}

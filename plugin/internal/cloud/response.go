@@ -32,7 +32,7 @@ func failure(op, service string, err error, changes bool) *Error {
 	case errors.As(err, &answer):
 		return answered(op, service, answer, changes)
 	default:
-		return &Error{Op: op, Kind: ErrTransient, Err: err, Unsure: changes && !unsent(err)}
+		return &Error{Op: op, Kind: ErrTransient, Err: err, Doubtful: changes && !unsent(err)}
 	}
 }
 
@@ -57,7 +57,7 @@ func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, 
 		e.Message = http.StatusText(e.Status)
 	}
 	e.Kind = kindOf(service, e.Status, wrapper, e.Message)
-	e.Unsure = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout)
+	e.Doubtful = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout)
 	return e
 }
 

@@ -83,7 +83,7 @@ func TestRecordedErrors(t *testing.T) {
 		got := answered("op", map[string]string{"nova": compute, "glance": image, "neutron": network, "keystone": identity}[service], gophercloud.ErrUnexpectedResponseCode{
 			Actual: r.Response.Status, Body: r.Response.Body, ResponseHeader: header,
 		}, true)
-		if got.Kind != want.kind || !strings.Contains(got.Error(), want.says) || !strings.Contains(got.Error(), "req-") || got.Unsure { //nolint:errorlint // the field itself
+		if got.Kind != want.kind || !strings.Contains(got.Error(), want.says) || !strings.Contains(got.Error(), "req-") || got.Doubtful { //nolint:errorlint // the field itself
 			t.Errorf("%s: got %v (%v), want %v with %q and the request", name, got, got.Kind, want.kind, want.says)
 		}
 	}
