@@ -53,6 +53,30 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 	return installed, failed("installing", fmt.Sprintf("%s:%s", ref.Name(), verified.Version), err)
 }
 
+// InstallVerified is the second half of [Installer.Install]: it installs what
+// [Installer.Verify] gave, perhaps after somebody was asked about it, and asks for
+// no tag or signature again. A value that was verified under another policy is
+// refused with [ErrRefused].
+func (i *Installer) InstallVerified(ctx context.Context, v Verified, opts InstallOptions) (Installed, error) {
+	installed, err := i.installVerified(ctx, v, opts)
+	return installed, failed("installing", v.Reference.String(), err)
+}
+
+func (i *Installer) installVerified(ctx context.Context, v Verified, opts InstallOptions) (Installed, error) {
+	if _, err := i.needFolder(); err != nil {
+		return Installed{}, err
+	}
+	kept, err := i.accepts(v)
+	if err != nil {
+		return Installed{}, err
+	}
+	plugin, err := storePlugin(kept.Reference, opts.As)
+	if err != nil {
+		return Installed{}, err
+	}
+	return i.place(ctx, plugin, kept, opts, false)
+}
+
 // Ensure is [Installer.Install] that asks nobody when an installed version
 // satisfies the reference already, its files are what its receipt says, and the
 // rule of the policy that let it in has not changed since.

@@ -77,13 +77,44 @@ func (v Verification) Signers() []string {
 }
 
 // Verified is a resolution that the policy allows. Only [Installer.Verify] makes
-// one that can be installed.
+// one that can be installed, by [Installer.InstallVerified]; its fields are for
+// showing, and what is written into them changes nothing about that.
 type Verified struct {
 	Resolution
 	// Verification says why.
 	Verification Verification `json:"verification"`
 
 	admission admission.Admission
+	// sealed is the value as it was made, nil in that itself.
+	sealed *Verified
+}
+
+// seal keeps the value as it is now.
+func (v Verified) seal() Verified {
+	kept := v
+	kept.Verification.Evidence = slices.Clone(v.Verification.Evidence)
+	v.sealed = &kept
+	return v
+}
+
+// accepts gives what was verified, if it was under this installer's policy, as it
+// is for the reference, and for its platform.
+func (i *Installer) accepts(v Verified) (Verified, error) {
+	if v.sealed == nil {
+		return Verified{}, fmt.Errorf("%w: it was not verified", ErrRefused)
+	}
+	kept := *v.sealed
+	rule, err := i.policy.ruleFor(kept.Reference.Name())
+	if err != nil {
+		return Verified{}, err
+	}
+	if rule.fingerprint() != kept.Verification.Policy {
+		return Verified{}, fmt.Errorf("%w: it was verified under another policy", ErrRefused)
+	}
+	if !i.runs(Installed{Receipt: Receipt{Platform: kept.Platform}}) {
+		return Verified{}, fmt.Errorf("%w: it was verified for %s, want %s", ErrNoPlatform, kept.Platform, i.platform)
+	}
+	return kept, nil
 }
 
 // Verify resolves a reference and holds it against the policy. It reads
@@ -110,7 +141,7 @@ func (i *Installer) verifyBy(ctx context.Context, ref Reference, choose chooser)
 		return Verified{}, failed("verifying", ref.Name()+"@"+resolution.Digest().String(), err)
 	}
 	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version.String()})
-	return Verified{Resolution: resolution, Verification: describeAdmission(rule, admitted), admission: admitted}, nil
+	return Verified{Resolution: resolution, Verification: describeAdmission(rule, admitted), admission: admitted}.seal(), nil
 }
 
 // admit collects evidence, about the index and about the manifest, until there
