@@ -36,7 +36,7 @@ type InstallOptions struct {
 // [Installer.Verify], and [ErrName], [ErrMismatch], [ErrNotPlugin], [ErrNoSpace],
 // [ErrShadowed].
 func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
-	if _, err := i.needFolder(); err != nil {
+	if err := i.needFolder(); err != nil {
 		return Installed{}, failed("installing", ref.String(), err)
 	}
 	plugin, err := storePlugin(ref, opts.As)
@@ -63,7 +63,7 @@ func (i *Installer) InstallVerified(ctx context.Context, v Verified, opts Instal
 }
 
 func (i *Installer) installVerified(ctx context.Context, v Verified, opts InstallOptions) (Installed, error) {
-	if _, err := i.needFolder(); err != nil {
+	if err := i.needFolder(); err != nil {
 		return Installed{}, err
 	}
 	kept, err := i.accepts(v)

@@ -110,6 +110,9 @@ func WithLimits(l Limits) Option {
 // WithClock sets the clock for receipts and minimum ages. Default: time.Now.
 func WithClock(now func() time.Time) Option {
 	return func(i *Installer) error {
+		if now == nil {
+			return errors.New("no clock was given")
+		}
 		i.now = now
 		return nil
 	}
@@ -118,6 +121,9 @@ func WithClock(now func() time.Time) Option {
 // WithLogger receives warnings and debug records. Default: discarded.
 func WithLogger(l *slog.Logger) Option {
 	return func(i *Installer) error {
+		if l == nil {
+			return errors.New("no logger was given")
+		}
 		i.log = l
 		return nil
 	}
@@ -127,6 +133,9 @@ func WithLogger(l *slog.Logger) Option {
 // happens in. The function must be quick.
 func WithEvents(f func(Event)) Option {
 	return func(i *Installer) error {
+		if f == nil {
+			return errors.New("no function for events was given")
+		}
 		i.events = f
 		return nil
 	}
@@ -136,12 +145,12 @@ func WithEvents(f func(Event)) Option {
 // [WithFolder].
 func (i *Installer) Folder() *Folder { return i.folder }
 
-// needFolder gives the folder to those who cannot do without.
-func (i *Installer) needFolder() (*Folder, error) {
+// needFolder is for those who cannot do without a folder.
+func (i *Installer) needFolder() error {
 	if i.folder == nil {
-		return nil, ErrNoFolder
+		return ErrNoFolder
 	}
-	return i.folder, nil
+	return nil
 }
 
 // Platform is the platform that the installer chooses for.

@@ -18,13 +18,19 @@ type Layout struct{ layout *ociregistry.Layout }
 // OpenLayout opens a layout folder.
 func OpenLayout(ctx context.Context, dir string) (*Layout, error) {
 	layout, err := ociregistry.OpenLayout(ctx, dir)
-	return &Layout{layout}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Layout{layout}, nil
 }
 
 // CreateLayout opens a layout folder, and makes it if it is not there.
 func CreateLayout(ctx context.Context, dir string) (*Layout, error) {
 	layout, err := ociregistry.CreateLayout(ctx, dir)
-	return &Layout{layout}, err
+	if err != nil {
+		return nil, err
+	}
+	return &Layout{layout}, nil
 }
 
 // Destination is where the plugin of a reference goes in the layout.

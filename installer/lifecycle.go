@@ -18,7 +18,7 @@ import (
 // [Installer.Install].
 func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOptions) (Installed, error) {
 	ref := from.Receipt.Reference
-	if _, err := i.needFolder(); err != nil {
+	if err := i.needFolder(); err != nil {
 		return Installed{}, failed("upgrading", from.Receipt.Name, err)
 	}
 	if from.Foreign {
@@ -40,7 +40,7 @@ func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOpti
 	if err != nil {
 		return Installed{}, err
 	}
-	before := Version{from.Receipt.Version, from.Receipt.Digest(), from.Receipt.Verification.Signers()}
+	before := chosen{from.Receipt.Version, from.Receipt.Digest(), from.Receipt.Verification.Signers()}
 	if err := opts.check(before, verified); err != nil {
 		return Installed{}, failed("upgrading", ref.String(), err)
 	}

@@ -205,24 +205,24 @@ type ChangeOptions struct {
 }
 
 // check compares what was verified now with what was chosen before.
-func (o ChangeOptions) check(before Version, now Verified) error {
-	switch c := now.Version.Compare(before.Version); {
-	case c == 0 && now.Digest() != before.Digest:
-		return fmt.Errorf("%w: %s was %s, is %s", ErrMoved, now.Version, before.Digest, now.Digest())
+func (o ChangeOptions) check(before chosen, now Verified) error {
+	switch c := now.Version.Compare(before.version); {
+	case c == 0 && now.Digest() != before.digest:
+		return fmt.Errorf("%w: %s was %s, is %s", ErrMoved, now.Version, before.digest, now.Digest())
 	case c < 0 && !o.AllowDowngrade:
-		return fmt.Errorf("%w: %s was chosen, now it is %s", ErrDowngrade, before.Version, now.Version)
+		return fmt.Errorf("%w: %s was chosen, now it is %s", ErrDowngrade, before.version, now.Version)
 	}
-	if !o.AcceptSignerChange && !sameSigners(before.Signers, now.Verification.Signers()) {
-		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, before.Signers, now.Verification.Signers())
+	if !o.AcceptSignerChange && !sameSigners(before.signers, now.Verification.Signers()) {
+		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, before.signers, now.Verification.Signers())
 	}
 	return nil
 }
 
-// Version is a version that was chosen, with what identifies it.
-type Version struct {
-	Version version.Version
-	Digest  digest.Digest
-	Signers []string
+// chosen is a version that was chosen, with what identifies it.
+type chosen struct {
+	version version.Version
+	digest  digest.Digest
+	signers []string
 }
 
 // sameSigners says whether some signer vouched before and vouches now. What

@@ -32,8 +32,7 @@ func (i *Installer) Lock(ctx context.Context, before Lock, ref Reference, as str
 		return Lock{}, failed("locking", ref.String(), err)
 	}
 	if earlier, err := before.Find(ref); err == nil {
-		chosen := Version{earlier.Version, earlier.Index, earlier.Signers}
-		if err := opts.check(chosen, verified); err != nil {
+		if err := opts.check(chosen{earlier.Version, earlier.Index, earlier.Signers}, verified); err != nil {
 			return Lock{}, failed("locking", ref.String(), err)
 		}
 	}
@@ -169,7 +168,7 @@ func (r Receipt) executableDigest() digest.Digest {
 // reference are removed if this package installed them. If something else did, or
 // the lock has one for another reference, it is [ErrShadowed].
 func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference) (Installed, error) {
-	if _, err := i.needFolder(); err != nil {
+	if err := i.needFolder(); err != nil {
 		return Installed{}, failed("installing", ref.String(), err)
 	}
 	entry, err := lock.Find(ref)

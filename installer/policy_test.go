@@ -87,6 +87,27 @@ insecure-unsigned = true
 	}
 }
 
+// TestUnusableSigners holds that what makes no signer matches the sentinel of
+// policies, as what makes no policy does.
+func TestUnusableSigners(t *testing.T) {
+	t.Parallel()
+	_, keyErr := installer.RequireKey([]byte("x"), installer.KeyOptions{})
+	_, identityErr := installer.RequireIdentity(installer.Identity{}, installer.IdentityOptions{})
+	_, rootErr := installer.LoadTrustedRoot([]byte("x"))
+	for name, err := range map[string]error{"key": keyErr, "identity": identityErr, "root": rootErr} {
+		if !errors.Is(err, installer.ErrInvalidPolicy) {
+			t.Errorf("%s: got %v; want ErrInvalidPolicy", name, err)
+		}
+	}
+	for name, opt := range map[string]installer.Option{
+		"clock": installer.WithClock(nil), "logger": installer.WithLogger(nil), "events": installer.WithEvents(nil), "source": installer.WithSource(nil),
+	} {
+		if _, err := installer.New(installer.Policy{}, opt); err == nil {
+			t.Errorf("no %s is no error", name)
+		}
+	}
+}
+
 // TestBuiltInPublisher holds that a policy trusts nobody whom neither the file nor
 // the caller names, and that the file has the last word.
 func TestBuiltInPublisher(t *testing.T) {

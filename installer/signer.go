@@ -17,10 +17,10 @@ type TrustedRoot struct{ root *trust.TrustedRoot }
 
 // LoadTrustedRoot reads a trusted root in sigstore's JSON form (media type
 // application/vnd.dev.sigstore.trustedroot+json), as `cosign trusted-root
-// create` writes it.
+// create` writes it. Errors match [ErrInvalidPolicy].
 func LoadTrustedRoot(json []byte) (TrustedRoot, error) {
 	root, err := trust.LoadTrustedRoot(json)
-	return TrustedRoot{root}, err
+	return TrustedRoot{root}, invalid(err)
 }
 
 // PublicTrustedRoot is the trusted root of the public sigstore instance as it
@@ -28,6 +28,26 @@ func LoadTrustedRoot(json []byte) (TrustedRoot, error) {
 func PublicTrustedRoot() (TrustedRoot, error) {
 	root, err := trust.PublicTrustedRoot()
 	return TrustedRoot{root}, err
+}
+
+// unusableError is what is wrong with a signer: it matches [ErrInvalidPolicy] and
+// leaves it to the policy's own errors to say so.
+type unusableError struct{ err error }
+
+// Error says what is wrong.
+func (e unusableError) Error() string { return e.err.Error() }
+
+// Unwrap gives the cause.
+func (e unusableError) Unwrap() error { return e.err }
+
+// Is matches [ErrInvalidPolicy].
+func (unusableError) Is(target error) bool { return target == ErrInvalidPolicy }
+
+func invalid(err error) error {
+	if err == nil {
+		return nil
+	}
+	return unusableError{err}
 }
 
 // KeyOptions are further conditions on signatures made with a key. The zero
@@ -43,11 +63,12 @@ type KeyOptions struct {
 
 // RequireKey makes a signer of a public key: one PEM block "PUBLIC KEY" with an
 // ECDSA, RSA or Ed25519 key, as `cosign generate-key-pair` writes cosign.pub.
+// Errors match [ErrInvalidPolicy].
 func RequireKey(publicKeyPEM []byte, opts KeyOptions) (Signer, error) {
 	requirement, err := trust.RequireKey(publicKeyPEM, trust.KeyOptions{
 		Roots: opts.Root.root, RequireLog: opts.RequireLog, RequireTimestamp: opts.RequireTimestamp,
 	})
-	return Signer{requirement}, err
+	return Signer{requirement}, invalid(err)
 }
 
 // Identity names a keyless signer: who vouched for it, and for whom. Issuer and
@@ -78,7 +99,8 @@ type IdentityOptions struct {
 	UnsafeNoSCT bool
 }
 
-// RequireIdentity makes a signer of a keyless identity.
+// RequireIdentity makes a signer of a keyless identity. Errors match
+// [ErrInvalidPolicy].
 func RequireIdentity(id Identity, opts IdentityOptions) (Signer, error) {
 	requirement, err := trust.RequireIdentity(
 		trust.Identity{
@@ -88,5 +110,5 @@ func RequireIdentity(id Identity, opts IdentityOptions) (Signer, error) {
 		trust.IdentityOptions{
 			Roots: opts.Root.root, TimestampSuffices: opts.TimestampSuffices, UnsafeNoSCT: opts.UnsafeNoSCT,
 		})
-	return Signer{requirement}, err
+	return Signer{requirement}, invalid(err)
 }
