@@ -34,10 +34,11 @@ type Metadata struct {
 	// Vendor and Authors name who publishes and who wrote it.
 	Vendor, Authors string
 	// Created is the time that everything in the artifact carries. By default
-	// it is the commit's time from the executables' build information: never
-	// the clock, which would make each artifact another one. Where that is
-	// missing too, the artifact does not say when it was made, and what cannot
-	// do without a time, such as files, carries 1970-01-01.
+	// it is the commit's time, from the executables' build information, else from
+	// [PackOptions.CommitTime]: never the clock, which would make each artifact
+	// another one. Where that is missing too, the artifact does not say when it
+	// was made, and what cannot do without a time, such as files, carries
+	// 1970-01-01.
 	Created time.Time
 
 	// MinimumRunner is the oldest GitLab Runner known to work, such as "17.9".

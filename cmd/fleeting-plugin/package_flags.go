@@ -45,7 +45,7 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 		{&m.Authors, "authors", "who wrote the plugin"},
 		{&m.Revision, "revision", "commit that was built (default: from the executables)"},
 		{&m.MinimumRunner, "minimum-runner", "oldest GitLab Runner known to work, such as 17.9"},
-		{&p.created, "created", "time in RFC 3339 that everything carries (default: SOURCE_DATE_EPOCH, else the commit's)"},
+		{&p.created, "created", "time in RFC 3339 that everything carries (default: SOURCE_DATE_EPOCH, else the commit's, from the executables or git)"},
 		{&p.goreleaserID, "goreleaser-id", "build to take from goreleaser's artifacts.json"},
 	} {
 		flags.StringVar(f.target, f.name, "", f.usage)
@@ -113,7 +113,7 @@ func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
 	opts := packager.PackOptions{
 		Metadata: p.metadata.Or(detected).Or(gitMetadata(ctx)),
 		Tool:     "fleeting-plugin", ToolVersion: cli.NewVersion("fleeting-plugin", version, revision).Version,
-		SkipSBOM: p.skipSBOM, Report: p.report,
+		SkipSBOM: p.skipSBOM, Report: p.report, CommitTime: commitTime,
 	}
 	if opts.WindowsBases, err = p.bases(); err != nil {
 		return packager.PackOptions{}, err

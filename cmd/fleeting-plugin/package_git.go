@@ -1,18 +1,31 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"os/exec"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
-// gitMetadata reads the commit and the origin of the repository in the working
-// folder. Without git, or outside a repository, it finds nothing.
+// gitMetadata reads the origin of the repository in the working folder. Without
+// git, or outside a repository, it finds nothing.
 func gitMetadata(ctx context.Context) packager.Metadata {
 	origin := webAddress(git(ctx, "config", "--get", "remote.origin.url"))
 	return packager.Metadata{Source: origin, URL: origin}
+}
+
+// commitTime asks the repository in the working folder when a commit was made,
+// that of its checkout if none is named; the zero time if it does not know.
+func commitTime(ctx context.Context, revision string) time.Time {
+	seconds, err := strconv.ParseInt(git(ctx, "log", "-1", "--no-show-signature", "--format=%ct", "--end-of-options", cmp.Or(revision, "HEAD"), "--"), 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	return time.Unix(seconds, 0)
 }
 
 func git(ctx context.Context, args ...string) string {
