@@ -37,6 +37,11 @@ func (t Target) platform() string { return strings.TrimSuffix(t.OS+"/"+t.Arch+"/
 // compares the two. The error says that there is nothing to compare: it matches
 // [ErrRecipe], or is that of the build, with its output.
 func Build(ctx context.Context, source Source, target Target, output string, opts Options) (Comparison, error) {
+	// The go command leaves a file alone that says the right build ID, whatever
+	// else is in it, and another command may write nothing.
+	if err := os.Remove(output); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Comparison{}, err
+	}
 	if opts.Command != "" {
 		if err := runCommand(ctx, source, target, output, opts.Command); err != nil {
 			return Comparison{}, err
@@ -52,7 +57,7 @@ func Build(ctx context.Context, source Source, target Target, output string, opt
 		return Comparison{}, err
 	}
 	cmd := exec.CommandContext(ctx, "go", recipe.arguments(dir, output)...) // #nosec G204 -- every argument was checked by the recipe
-	cmd.Env = append(os.Environ(), recipe.Env...)
+	cmd.Env = append(environment(), recipe.Env...)
 	if err := run(cmd); err != nil {
 		return Comparison{}, err
 	}
@@ -64,7 +69,7 @@ func Build(ctx context.Context, source Source, target Target, output string, opt
 func runCommand(ctx context.Context, source Source, target Target, output, command string) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command) // #nosec G204 -- it is the caller's own
 	cmd.Dir = source.Dir
-	cmd.Env = append(os.Environ(),
+	cmd.Env = append(environment(),
 		"OUTPUT="+output, "VERSION="+source.Version, "REVISION="+source.Revision, "PLATFORM="+target.platform(),
 		"GOOS="+target.OS, "GOARCH="+target.Arch, "GOARM="+goarm(target))
 	if err := run(cmd); err != nil {
@@ -109,7 +114,7 @@ func moduleDir(top, module string) (string, error) {
 		if name := d.Name(); d.IsDir() && path != top && (name == "vendor" || name == "testdata" || strings.HasPrefix(name, ".")) {
 			return filepath.SkipDir
 		}
-		if d.IsDir() || d.Name() != "go.mod" {
+		if !d.Type().IsRegular() || d.Name() != "go.mod" {
 			return nil
 		}
 		content, err := os.ReadFile(path) // #nosec G122 -- of a checkout that is about to be built

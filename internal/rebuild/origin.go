@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -104,13 +105,13 @@ func (o Origin) Clone(ctx context.Context, dir string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	for _, args := range [][]string{
-		{"clone", "--quiet", "--no-checkout", "--template=", "--", o.Repository, dir},
-		{"-C", dir, "-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "checkout", "--quiet", "--detach", o.Revision},
-	} {
-		if out, err := git(ctx, args...); err != nil {
-			return fmt.Errorf("git %s %s: %w\n%s", args[0], o.Repository, err, out)
-		}
+	if out, err := git(ctx, "clone", "--quiet", "--no-checkout", "--template=", "--", o.Repository, dir); err != nil {
+		return fmt.Errorf("git clone %s: %w\n%s", o.Repository, err, out)
+	}
+	out, err := git(ctx, "-C", dir, "-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "-c", "submodule.recurse=false",
+		"checkout", "--quiet", "--detach", o.Revision)
+	if err != nil {
+		return fmt.Errorf("git checkout %s of %s: %w\n%s", o.Revision, o.Repository, err, out)
 	}
 	return nil
 }
@@ -126,9 +127,24 @@ func Head(ctx context.Context, dir string) (commit string, modified bool) {
 	return commit, err != nil || status != ""
 }
 
+// git runs git without hooks: a user whose core.hooksPath is relative would run
+// those that lie in the source.
 func git(ctx context.Context, args ...string) (string, error) {
+	args = append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...) // #nosec G204 -- addresses and commits are checked above
-	cmd.Env = append(os.Environ(), "GIT_ALLOW_PROTOCOL=https:http", "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1")
+	cmd.Env = append(environment(), "GIT_ALLOW_PROTOCOL=https:http", "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1")
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
+}
+
+// environment is that of this process without what names another repository than
+// the one in the folder, as hooks and "git rebase --exec" have it.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{
+			"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY",
+			"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
+		}, name)
+	})
 }

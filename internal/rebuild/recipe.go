@@ -4,10 +4,13 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"fmt"
+	goversion "go/version"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/module"
 )
 
 // ErrRecipe is an executable that does not say how it was built, or whose build
@@ -53,6 +56,9 @@ func ReadRecipe(executable, known string, opts Options) (Recipe, error) {
 	if info.Main.Path == "" || info.Path == "" || info.Path == "command-line-arguments" {
 		return Recipe{}, fmt.Errorf("%w: it does not say which package it is", ErrRecipe)
 	}
+	if err := checkPackage(info.Main.Path, info.Path); err != nil {
+		return Recipe{}, err
+	}
 	if info.Main.Sum != "" {
 		return Recipe{}, fmt.Errorf("%w: it was installed from the module %s@%s, not built in a checkout", ErrRecipe, info.Main.Path, info.Main.Version)
 	}
@@ -60,13 +66,16 @@ func ReadRecipe(executable, known string, opts Options) (Recipe, error) {
 	toolchain := "local"
 	if opts.DownloadToolchain {
 		toolchain, _, _ = strings.Cut(info.GoVersion, " ")
+		if !goversion.IsValid(toolchain) {
+			return Recipe{}, fmt.Errorf("%w: it was built with Go %q, which is no release", ErrRecipe, info.GoVersion)
+		}
 	}
 	mode := "-mod=readonly"
 	vendored := len(info.Deps) > 0 && !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Sum != "" || m.Replace != nil })
 	if vendored {
 		mode = "-mod=vendor"
 	}
-	r.Env = []string{"GOFLAGS=" + mode, "GOTOOLCHAIN=" + toolchain, "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off"}
+	r.Env = []string{"GOFLAGS=" + mode, "GOTOOLCHAIN=" + toolchain, "GOWORK=off", "GOEXPERIMENT=", "GOFIPS140=off", "CGO_ENABLED=0"}
 	settings := map[string]string{}
 	for _, s := range info.Settings {
 		settings[s.Key] = s.Value
@@ -85,6 +94,26 @@ func ReadRecipe(executable, known string, opts Options) (Recipe, error) {
 	return r, r.linker(settings, known, opts)
 }
 
+// checkPackage refuses what the go command would take for a flag, for several
+// packages or for one of another module.
+func checkPackage(path, name string) error {
+	below, inside := strings.CutPrefix(name, path)
+	if module.CheckImportPath(path) != nil || module.CheckImportPath(name) != nil || !inside || below != "" && below[0] != '/' {
+		return fmt.Errorf("%w: it says that it is the package %q of the module %q", ErrRecipe, name, path)
+	}
+	return nil
+}
+
+// choosesProcessor reports whether a variable only says for which processor and
+// system to compile, and in which way. Others of the go command's variables name
+// programs, folders and servers. https://pkg.go.dev/cmd/go#hdr-Environment_variables
+func choosesProcessor(key string) bool {
+	return slices.Contains([]string{
+		"GOOS", "GOARCH", "GO386", "GOAMD64", "GOARM", "GOARM64", "GOMIPS", "GOMIPS64", "GOPPC64", "GORISCV64", "GOWASM",
+		"GOEXPERIMENT", "GOFIPS140",
+	}, key)
+}
+
 // setting repeats one setting. Whoever signed it chose it, but not that it
 // should run here: what is not known to run nothing is refused.
 func (r *Recipe) setting(key, value string, opts Options) error {
@@ -94,7 +123,7 @@ func (r *Recipe) setting(key, value string, opts Options) error {
 	case slices.Contains([]string{"-trimpath", "-tags"}, key), key+"="+value == "-buildmode=pie":
 		r.Args = append(r.Args, key+"="+value)
 	case key == "CGO_ENABLED":
-		if value == "1" && !opts.AllowCgo {
+		if value != "0" && !opts.AllowCgo {
 			return fmt.Errorf("%w: it was built with cgo, and that runs the C compiler with flags of the source", ErrRecipe)
 		}
 		r.Env = append(r.Env, key+"="+value)
@@ -102,7 +131,7 @@ func (r *Recipe) setting(key, value string, opts Options) error {
 		if value != "" {
 			return fmt.Errorf("%w: it was built with %s=%s", ErrRecipe, key, value)
 		}
-	case strings.HasPrefix(key, "GO") && key == strings.ToUpper(key):
+	case choosesProcessor(key):
 		r.Env = append(r.Env, key+"="+value)
 	case slices.Contains([]string{"-ldflags", "-pgo", "DefaultGODEBUG", "vcs"}, key), strings.HasPrefix(key, "vcs."):
 		// The flags come below; the others follow from the source.
@@ -138,7 +167,10 @@ func (r *Recipe) linker(settings map[string]string, known string, opts Options) 
 // checkLDFlags lets through what sets and strips. Others can make the linker
 // start a program or write elsewhere. https://pkg.go.dev/cmd/link
 func checkLDFlags(flags string) error {
-	words := strings.Fields(flags)
+	words, err := splitFlags(flags)
+	if err != nil {
+		return err
+	}
 	for i := 0; i < len(words); i++ {
 		name, _, joined := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
 		switch {
@@ -146,13 +178,37 @@ func checkLDFlags(flags string) error {
 			return fmt.Errorf("%w: linker flags %q: %q is not a flag", ErrRecipe, flags, words[i])
 		case name == "s" || name == "w" || (name == "buildid" || name == "checklinkname") && joined:
 		case name == "X" && joined:
-		case name == "X":
+		case name == "X" && i+1 < len(words):
 			i++ // its value is the next word
 		default:
 			return fmt.Errorf("%w: linker flag %s is not repeated unasked", ErrRecipe, words[i])
 		}
 	}
 	return nil
+}
+
+// splitFlags splits as the go command does: between spaces, and where a quote
+// begins a word, at the next such quote, whatever follows it.
+// https://pkg.go.dev/cmd/go, "-ldflags"
+func splitFlags(flags string) ([]string, error) {
+	const space = " \t\r\n"
+	var words []string
+	for rest := strings.TrimLeft(flags, space); rest != ""; rest = strings.TrimLeft(rest, space) {
+		if quote := rest[0]; quote == '\'' || quote == '"' {
+			word, after, closed := strings.Cut(rest[1:], string(quote))
+			if !closed {
+				return nil, fmt.Errorf("%w: linker flags %q: a quote does not end", ErrRecipe, flags)
+			}
+			words, rest = append(words, word), after
+			continue
+		}
+		end := strings.IndexAny(rest, space)
+		if end < 0 {
+			end = len(rest)
+		}
+		words, rest = append(words, rest[:end]), rest[end:]
+	}
+	return words, nil
 }
 
 // Command is the call of the go command as a person would type it.
