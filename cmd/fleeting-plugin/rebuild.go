@@ -57,6 +57,8 @@ version is the one that is there; --allow-cgo and --download-toolchain change
 that. --command runs what it is given, and with it whatever the source makes of
 it, with all your rights.
 
+Files beside an executable are not built: they are taken over, and named.
+
 Exit code 0 says that everything is the same, 1 that something differs or could
 not be built, 3 that it is not signed as the policy wants.`,
 		Example: `  fleeting-plugin rebuild registry.example.com/team/plugin:1.2.3
@@ -274,11 +276,11 @@ func (r *rebuilding) platform(ctx context.Context, checkout string, from publish
 	if err != nil {
 		return err
 	}
-	if err := copyCompanions(from.installed, dir); err != nil {
+	one := rebuiltPlatform{Platform: from.platform}
+	if one.Copied, err = copyCompanions(from.installed, dir); err != nil {
 		return err
 	}
 	r.app.Statusf("building  %s", from.platform)
-	one := rebuiltPlatform{Platform: from.platform}
 	one.Comparison, err = rebuild.Build(ctx,
 		rebuild.Source{Dir: checkout, Version: r.report.Version, Revision: r.report.Source.Revision},
 		rebuild.Target{OS: p.OS(), Arch: p.Arch(), Variant: p.Variant(), Executable: from.installed.Path, LDFlags: r.ldflags},
@@ -314,10 +316,11 @@ func (r *rebuilding) pack(ctx context.Context) error {
 	return nil
 }
 
-// copyCompanions copies what lies beside the executable, which no build makes.
-func copyCompanions(installed installer.Installed, to string) error {
+// copyCompanions copies what lies beside the executable, which no build makes,
+// and names it.
+func copyCompanions(installed installer.Installed, to string) (names []string, err error) {
 	if err := os.MkdirAll(to, 0o750); err != nil {
-		return err
+		return nil, err
 	}
 	for _, f := range installed.Receipt.Files {
 		if f.Name == installed.Receipt.Executable {
@@ -325,10 +328,11 @@ func copyCompanions(installed installer.Installed, to string) error {
 		}
 		name := filepath.FromSlash(f.Name)
 		if err := copyFile(filepath.Join(installed.Dir, name), filepath.Join(to, name)); err != nil {
-			return err
+			return nil, err
 		}
+		names = append(names, f.Name)
 	}
-	return nil
+	return names, nil
 }
 
 func copyFile(from, to string) error {

@@ -33,6 +33,9 @@ type rebuildReport struct {
 type rebuiltPlatform struct {
 	Platform string `json:"platform"`
 	rebuild.Comparison
+	// Copied are the files beside the executable, which were not built but taken
+	// over from what is published.
+	Copied []string `json:"copied,omitempty"`
 	// Problem says why it could not be built.
 	Problem string `json:"problem,omitempty"`
 }
@@ -67,6 +70,11 @@ func (r rebuildReport) write(w io.Writer) error {
 	}
 	if err := cli.Table(w, []string{"platform", "verdict", "why"}, rows); err != nil {
 		return err
+	}
+	for _, p := range r.Platforms {
+		if len(p.Copied) > 0 {
+			fmt.Fprintf(w, "\n%s: not built, but taken from what is published: %s\n", p.Platform, strings.Join(p.Copied, " "))
+		}
 	}
 	_, err := fmt.Fprintf(w, "\nindex     %s\n", strings.TrimSuffix(r.Index.Outcome+": "+r.Index.Reason, ": "))
 	return err
