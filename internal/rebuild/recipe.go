@@ -63,12 +63,9 @@ func ReadRecipe(executable, known string, opts Options) (Recipe, error) {
 		return Recipe{}, fmt.Errorf("%w: it was installed from the module %s@%s, not built in a checkout", ErrRecipe, info.Main.Path, info.Main.Version)
 	}
 	r := Recipe{Module: info.Main.Path, Package: info.Path}
-	toolchain := "local"
-	if opts.DownloadToolchain {
-		toolchain, _, _ = strings.Cut(info.GoVersion, " ")
-		if !goversion.IsValid(toolchain) {
-			return Recipe{}, fmt.Errorf("%w: it was built with Go %q, which is no release", ErrRecipe, info.GoVersion)
-		}
+	toolchain, err := toolchainOf(info, opts)
+	if err != nil {
+		return Recipe{}, err
 	}
 	mode := "-mod=readonly"
 	vendored := len(info.Deps) > 0 && !slices.ContainsFunc(info.Deps, func(m *debug.Module) bool { return m.Sum != "" || m.Replace != nil })
@@ -92,6 +89,19 @@ func ReadRecipe(executable, known string, opts Options) (Recipe, error) {
 		r.notes = append(r.notes, "it was built without -trimpath, so it has the names of the publisher's folders in it")
 	}
 	return r, r.linker(settings, known, opts)
+}
+
+// toolchainOf is which Go version is to build: a release, or the one that is
+// there.
+func toolchainOf(info *debug.BuildInfo, opts Options) (string, error) {
+	if !opts.DownloadToolchain {
+		return "local", nil
+	}
+	toolchain, _, _ := strings.Cut(info.GoVersion, " ")
+	if !goversion.IsValid(toolchain) {
+		return "", fmt.Errorf("%w: it was built with Go %q, which is no release", ErrRecipe, info.GoVersion)
+	}
+	return toolchain, nil
 }
 
 // checkPackage refuses what the go command would take for a flag, for several
