@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -110,7 +111,9 @@ func (p *signaturePusher) sign(ctx context.Context, subjects []ocispec.Descripto
 func (p *signaturePusher) attest(ctx context.Context, statements []statement) (*Signed, error) {
 	var types []string
 	var subjects []ocispec.Descriptor
-	for _, st := range statements {
+	// A registry lists documents in any order; what is said of them has one.
+	byType := func(a, b statement) int { return strings.Compare(a.predicateType, b.predicateType) }
+	for _, st := range slices.SortedStableFunc(slices.Values(statements), byType) {
 		named := make([]signer.Subject, len(st.subjects))
 		for i, s := range st.subjects {
 			named[i] = signer.Subject{Name: p.repo.Name(), Digest: s.Digest}
