@@ -169,7 +169,7 @@ func (k keylessRelease) completes(t *testing.T, at string) {
 // published says whether the repository has the version's tag.
 func published(t *testing.T, repository string) bool {
 	t.Helper()
-	client, err := ociregistry.NewClient()
+	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
