@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // WriteFile writes or replaces a file. Its mode is the given one, whatever the
@@ -50,8 +51,8 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err erro
 
 // PlaceDir moves the folder dir to target, on the same file system. A folder
 // that is there changes places with it, in one step where the system can:
-// afterwards dir is the old one, for the caller to remove. The content of dir is
-// to be flushed before, with [SyncTree].
+// afterwards dir is the old one, for the caller to remove, or is gone. The content
+// of dir is to be flushed before, with [SyncTree].
 func PlaceDir(dir, target string) error {
 	if err := place(dir, target); err != nil {
 		return err
@@ -64,10 +65,41 @@ func place(dir, target string) error {
 		return os.Rename(dir, target)
 	}
 	err := exchange(dir, target)
-	if !errors.Is(err, errors.ErrUnsupported) {
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = swap(dir, target)
+	}
+	if errors.Is(err, syscall.EXDEV) {
+		return replace(dir, target)
+	}
+	return err
+}
+
+// replace is for a target that cannot be moved: in a container, a folder that
+// came with the image. It is removed where it is, so that a crash can leave a
+// part of it or nothing. dir is gone afterwards. If it is dir that cannot be
+// moved there, nothing is touched.
+func replace(dir, target string) error {
+	beside := filepath.Join(filepath.Dir(target), ".new-"+filepath.Base(target))
+	if err := errors.Join(os.RemoveAll(beside), os.Rename(dir, beside)); err != nil {
 		return err
 	}
-	return swap(dir, target)
+	if err := os.RemoveAll(target); err != nil {
+		return errors.Join(err, os.Rename(beside, dir))
+	}
+	return os.Rename(beside, target)
+}
+
+// TakeDir moves the folder dir out of sight, to aside, which must not be there,
+// for the caller to remove. One that cannot be moved, see [PlaceDir], is removed.
+func TakeDir(dir, aside string) error {
+	err := os.Rename(dir, aside)
+	if errors.Is(err, syscall.EXDEV) {
+		err = os.RemoveAll(dir)
+	}
+	if err != nil {
+		return err
+	}
+	return SyncDir(filepath.Dir(dir))
 }
 
 // swap exchanges in three steps. Between the first two there is nothing at
@@ -100,7 +132,9 @@ func MkdirAll(dir string, mode fs.FileMode) error {
 	}
 	err := os.Mkdir(dir, mode)
 	if errors.Is(err, fs.ErrExist) {
-		return nil // another process was faster
+		// Another process was faster, or it is a link that leads nowhere.
+		_, err := os.Stat(dir)
+		return err
 	}
 	if err != nil {
 		return err

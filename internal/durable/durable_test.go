@@ -87,6 +87,22 @@ func TestPlaceDir(t *testing.T) {
 	}
 }
 
+func TestTakeDir(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	write(t, at("1.0.0/a"), "1")
+	if err := durable.TakeDir(at("1.0.0"), at("aside")); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(map[string]string{"aside/a": "1"}, tree(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := durable.TakeDir(at("1.0.0"), at("aside")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing to take: %v", err)
+	}
+}
+
 func TestMkdirAll(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -109,6 +125,13 @@ func TestMkdirAll(t *testing.T) {
 	write(t, filepath.Join(dir, "file"), "")
 	if err := durable.MkdirAll(filepath.Join(dir, "file/below"), 0o755); err == nil {
 		t.Error("a folder below a file")
+	}
+	nowhere := filepath.Join(dir, "nowhere")
+	if err := os.Symlink(filepath.Join(dir, "none"), nowhere); err != nil {
+		t.Fatal(err)
+	}
+	if err := durable.MkdirAll(nowhere, 0o755); err == nil {
+		t.Error("a link that leads nowhere is taken for a folder")
 	}
 	if err := durable.SyncDir(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("flushing nothing: %v", err)

@@ -32,3 +32,23 @@ func TestSwap(t *testing.T) {
 		t.Errorf("not put back: %v", err)
 	}
 }
+
+// TestReplace is what folders get that cannot be moved.
+func TestReplace(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stage, target := filepath.Join(dir, "stage"), filepath.Join(dir, "1.0.0")
+	leftover := filepath.Join(dir, ".new-1.0.0", "half")
+	if err := errors.Join(
+		os.MkdirAll(filepath.Join(stage, "new"), 0o755), os.MkdirAll(filepath.Join(target, "old"), 0o755), os.MkdirAll(leftover, 0o755),
+	); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the second time there is nothing to move, and nothing is lost
+		err := replace(stage, target)
+		found, globErr := filepath.Glob(filepath.Join(dir, "*", "*"))
+		if diff := cmp.Diff([]string{filepath.Join(target, "new")}, found); diff != "" || globErr != nil {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+	}
+}

@@ -212,7 +212,7 @@ func (s *Store) pluginOf(dir string) (Plugin, bool) {
 }
 
 // Remove takes a version of the locked plugin away, first out of sight by one
-// rename, then from the disk. Folders that become empty go too.
+// rename where that can be, then from the disk. Folders that become empty go too.
 func (s *Store) Remove(lock *Lock, v version.Version) error {
 	entry, err := s.Version(lock.plugin, v)
 	if err != nil {
@@ -226,8 +226,8 @@ func (s *Store) Remove(lock *Lock, v version.Version) error {
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(entry.Dir, filepath.Join(aside, "version")); err != nil {
-		return fmt.Errorf("removing %s %s: %w", lock.plugin.name, v, err)
+	if err := durable.TakeDir(entry.Dir, filepath.Join(aside, "version")); err != nil {
+		return errors.Join(fmt.Errorf("removing %s %s: %w", lock.plugin.name, v, err), s.clear(lock.plugin.hash()))
 	}
 	for dir := s.folder(lock.plugin); dir != s.root; dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
