@@ -1,0 +1,109 @@
+package fleet_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
+)
+
+// moody answers creations in every way that there is, and counts those under
+// way.
+type moody struct {
+	*cloud
+	random    *rand.Rand
+	lock      sync.Mutex
+	now, most int
+	calm      bool
+}
+
+func (m *moody) Create(ctx context.Context, name string, slowed func()) (string, error) {
+	m.lock.Lock()
+	m.now++
+	m.most = max(m.most, m.now)
+	mood, pause := m.random.IntN(8), time.Duration(m.random.IntN(3000))*time.Millisecond
+	if m.calm {
+		mood = 7
+	}
+	m.lock.Unlock()
+	defer func() {
+		m.lock.Lock()
+		m.now--
+		m.lock.Unlock()
+	}()
+	<-time.After(pause)
+	switch mood {
+	case 0:
+		return "", errors.New("quota exceeded")
+	case 1:
+		panic("creating")
+	case 2:
+		return "", fmt.Errorf("%w: gateway", fleet.ErrDoubtful)
+	case 3:
+		if _, err := m.cloud.Create(ctx, name, slowed); err != nil {
+			return "", err
+		}
+		return "", fmt.Errorf("%w: gateway", fleet.ErrDoubtful)
+	case 4, 5:
+		slowed()
+		slowed()
+		<-time.After(pause)
+	}
+	return m.cloud.Create(ctx, name, slowed)
+}
+
+// TestWidthUnderMoods: whatever a cloud answers, creations under way keep to the
+// bound, no slot is lost, and once it is calm everything comes up.
+func TestWidthUnderMoods(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const bound, servers = 12, 60
+				c := &moody{cloud: newCloud(), random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // repeatable, not secret
+				width := backoff.NewWidth(4, bound)
+				group := fleet.New(fleet.Settings{
+					Name: "g", MaxSize: servers, ParallelDeletes: 3, BuildTimeout: 20 * time.Hour, DeleteTimeout: time.Hour,
+				}, c, &backoff.Pace{}, width, slog.New(slog.DiscardHandler), time.Now)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					group.Run(ctx)
+				}()
+				for step := range 2000 {
+					if step == 1000 {
+						c.lock.Lock()
+						c.calm = true
+						c.lock.Unlock()
+					}
+					group.Increase(servers)
+					report(t, group)
+					<-time.After(10 * time.Second)
+				}
+				synctest.Wait()
+				if c.most > bound {
+					t.Errorf("%d creations under way, at most %d are allowed", c.most, bound)
+				}
+				states := map[fleet.State]int{}
+				for _, state := range report(t, group) {
+					states[state]++
+				}
+				if states[fleet.InUse] != servers || len(c.names()) != servers {
+					t.Errorf("states %v, servers %d; want %d", states, len(c.names()), servers)
+				}
+				cancel()
+				<-done
+			})
+		})
+	}
+}
