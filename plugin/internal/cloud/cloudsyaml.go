@@ -78,7 +78,11 @@ func (r *regionEntry) UnmarshalYAML(node *yaml.Node) error {
 
 // cloudsFiles finds clouds.yaml, and the secure.yaml and clouds-public.yaml
 // that belong to it.
-type cloudsFiles struct{ clouds, secure, public string }
+type cloudsFiles struct {
+	clouds, secure, public string
+	// read is their stamp from before they were read.
+	read string
+}
 
 // findClouds looks at the given path, else in OS_CLIENT_CONFIG_FILE, else in
 // the working directory, the user's configuration and /etc/openstack.

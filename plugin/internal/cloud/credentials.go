@@ -25,6 +25,8 @@ func loadCredentials(opts Options) (credentials, cloudsFiles, error) {
 	if err != nil {
 		return credentials{}, files, err
 	}
+	// What is written while they are read must not count as read.
+	files.read = files.stamp()
 	entry, err := readEntry(files, opts.Cloud)
 	if err != nil {
 		return credentials{}, files, err

@@ -287,3 +287,23 @@ func TestYAMLErrorsShowNoSecret(t *testing.T) {
 		}
 	}
 }
+
+// TestWrittenWhileRead: credentials that are written while the files are being
+// read are read the next time.
+func TestWrittenWhileRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(write(t, map[string]string{"clouds.yaml": passwordCloud}), "clouds.yaml")
+	writing := func(string) (string, bool) { // asked for between reading and returning
+		if err := os.WriteFile(path, []byte(passwordCloud+"# new\n"), 0o600); err != nil {
+			t.Error(err)
+		}
+		return "", false
+	}
+	_, files, err := loadCredentials(Options{Cloud: "c", CloudsFile: path, LookupEnv: writing})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if files.read == files.stamp() {
+		t.Error("what was written meanwhile counts as read")
+	}
+}

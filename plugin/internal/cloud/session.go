@@ -82,7 +82,6 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
 	}
-	stamp := files.stamp()
 	transport, err := newTransport(creds.tls, s.opts.Transport)
 	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
@@ -111,7 +110,7 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Message: fmt.Sprintf(
 			"%s leads to %s now, but the servers are in %s; put it back, or restart the runner", files.clouds, here, s.place)}
 	}
-	s.files, s.stamp, s.endpoints, s.place = files, stamp, endpoints, here
+	s.files, s.stamp, s.endpoints, s.place = files, files.read, endpoints, here
 	s.renewAt = renewal(result, asked)
 	s.transport.use(transport)
 	s.provider.CopyTokenFrom(once)
