@@ -69,7 +69,7 @@ func TestWidthUnderMoods(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const bound, servers = 12, 60
-				c := &moody{cloud: newCloud(), random: rand.New(rand.NewPCG(seed, 1))} //nolint:gosec // repeatable, not secret
+				c := &moody{cloud: newCloud(), random: rand.New(rand.NewPCG(seed, 1))}
 				width := backoff.NewWidth(4, bound)
 				group := fleet.New(fleet.Settings{
 					Name: "g", MaxSize: servers, ParallelDeletes: 3, BuildTimeout: 20 * time.Hour, DeleteTimeout: time.Hour,
