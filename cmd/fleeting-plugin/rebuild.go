@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,8 +20,12 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/rebuild"
 )
 
-// errDiffers is the verdict that what was built is not what is published.
-var errDiffers = errors.New("what was built is not what is published")
+// The verdicts: what was built is not what is published, which is a finding, and
+// it could not be built here, which is none.
+var (
+	errDiffers  = errors.New("what was built is not what is published")
+	errNotBuilt = errors.New("it could not be built, so nothing is known")
+)
 
 // rebuilding is one run of the command.
 type rebuilding struct {
@@ -59,16 +64,22 @@ it, with all your rights.
 
 Files beside an executable are not built: they are taken over, and named.
 
-Exit code 0 says that everything is the same, 1 that something differs or could
-not be built, 3 that it is not signed as the policy wants.`,
+Exit code 0 says that everything that was built is the same, and 1 that something
+differs. With 2 it could not be built here or no source is named, with 3 it is
+not signed as the policy wants, with 4 the repository does not have the commit,
+and with 5 registry or repository could not be reached: nothing is known then.`,
 		Example: `  fleeting-plugin rebuild registry.example.com/team/plugin:1.2.3
   fleeting-plugin rebuild registry.example.com/team/plugin:1.2.3 --source . --platform linux/amd64`,
 		Args: cobra.ExactArgs(1),
 	}
 	r.flags = newFetchFlags(app, cmd)
 	mapPackagerErrors(app)
-	app.MapError(rebuild.ErrOrigin, cli.Failed, "give the source: --source DIR")
+	app.MapError(exec.ErrNotFound, cli.Usage, "install git, or give the source: --source DIR")
+	app.MapError(rebuild.ErrOrigin, cli.Usage, "give the source: --source DIR")
+	app.MapError(rebuild.ErrFetch, cli.Network, "try again, or give a checkout: --source DIR")
+	app.MapError(rebuild.ErrNoCommit, cli.NotFound, "ask the publisher where the source is, or give a checkout: --source DIR")
 	app.MapError(errDiffers, cli.Failed, "--keep DIR keeps what was built, to look at both")
+	app.MapError(errNotBuilt, cli.Usage, "the table says why; --source, --ldflags, --allow-cgo, --download-toolchain and --command change how it is built")
 	cmd.Flags().StringVar(&r.source, "source", "", "build from this checkout, in place of a clone of the repository that the provenance names")
 	cmd.Flags().StringSliceVar(&r.platforms, "platform", nil, "build only for this platform, such as linux/arm64 (repeatable; default: all)")
 	cmd.Flags().StringVar(&r.keep, "keep", "", "keep what was built in this folder, as os/arch/plugin")
@@ -88,10 +99,10 @@ not be built, 3 that it is not signed as the policy wants.`,
 		if err := r.run(cmd.Context(), ref); err != nil {
 			return explained(ref, err)
 		}
-		if err := app.Print(r.report, r.report.write); err != nil || r.report.Same {
+		if err := app.Print(r.report, r.report.write); err != nil {
 			return err
 		}
-		return errDiffers
+		return r.report.verdict()
 	})
 	return cmd
 }
@@ -125,7 +136,7 @@ func (r *rebuilding) run(ctx context.Context, ref installer.Reference) error {
 	// 4. The artifact around them.
 	switch {
 	case !r.report.Same:
-		r.report.Index = rebuiltIndex{Outcome: "not compared", Reason: "an executable differs"}
+		r.report.Index = rebuiltIndex{Outcome: "not compared", Reason: "not all executables are the same"}
 	case partial:
 		r.report.Index = rebuiltIndex{Outcome: "not compared", Reason: "not all platforms were built"}
 	case onWindows:
@@ -243,6 +254,9 @@ func (r *rebuilding) checkout(ctx context.Context) (string, error) {
 	}
 	r.report.Source, r.ldflags = origin, origin.LDFlags
 	if r.source == "" {
+		if err := origin.Check(); err != nil {
+			return "", err
+		}
 		r.app.Statusf("cloning   %s at %s", origin.Repository, origin.Revision)
 		dir := filepath.Join(r.work, "source")
 		return dir, origin.Clone(ctx, dir)

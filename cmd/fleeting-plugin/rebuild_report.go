@@ -49,6 +49,25 @@ type rebuiltIndex struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// verdict is nil if everything is the same. One executable that differs is a
+// finding, whatever became of the others.
+func (r rebuildReport) verdict() error {
+	differs, unknownFlags := r.Index.Outcome == "differs", false
+	for _, p := range r.Platforms {
+		differs = differs || !p.Same && p.Problem == ""
+		unknownFlags = unknownFlags || p.UnknownFlags
+	}
+	switch {
+	case r.Same:
+		return nil
+	case !differs:
+		return errNotBuilt
+	case unknownFlags:
+		return cli.Hint(errDiffers, "ask the publisher for the -ldflags, and give them with --ldflags")
+	}
+	return errDiffers
+}
+
 // write is the report for people.
 func (r rebuildReport) write(w io.Writer) error {
 	signers := strings.Join(r.Signers, ", ")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -62,6 +63,7 @@ func TestRunErrors(t *testing.T) {
 		{"code wins over mapping", cli.WithCode(errGone, cli.Network), nil, cli.Network, "error: gone\nnext: look elsewhere\n"},
 		{"code below a hint", cli.Hint(cli.WithCode(errors.New("x"), cli.Network), "wait"), nil, cli.Network, "error: x\nnext: wait\n"},
 		{"first mapping wins", errors.Join(errRefused, errGone), nil, cli.NotFound, "error: refused\ngone\nnext: look elsewhere\n"},
+		{"the code of another program", errors.Join(errGone, &exec.ExitError{}), nil, cli.NotFound, "error: gone\n<nil>\nnext: look elsewhere\n"},
 		{"a code that is none", cli.WithCode(errors.New("x"), cli.Code(77)), nil, cli.Failed, "error: x\n"},
 		{"usage", cli.Usagef("no %s", "name"), nil, cli.Usage, "error: no name\nnext: see tool work --help\n"},
 		{"unknown command", nil, []string{"wor"}, cli.Usage, "error: unknown command \"wor\" for \"tool\"\nnext: did you mean work?\n"},

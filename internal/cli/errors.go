@@ -40,7 +40,6 @@ type codedError struct {
 
 func (e *codedError) Error() string { return e.err.Error() }
 func (e *codedError) Unwrap() error { return e.err }
-func (e *codedError) ExitCode() int { return int(e.code) }
 
 // hintedError gives an error a sentence on what to try next.
 type hintedError struct {
@@ -96,18 +95,16 @@ func (a *App) MapError(target error, code Code, hint string) {
 	a.mapping = append(a.mapping, errorMapping{target: target, code: code, hint: hint})
 }
 
-// CodeOf returns the exit code for err: that of the outermost error with an
-// ExitCode method, else the one registered with [App.MapError], else [Failed].
+// CodeOf returns the exit code for err: that of the outermost [WithCode], else
+// the one registered with [App.MapError], else [Failed]. With what code a
+// program ended that was run on the way does not matter.
 func (a *App) CodeOf(err error) Code {
 	if err == nil {
 		return OK
 	}
-	if c, ok := errors.AsType[interface {
-		error
-		ExitCode() int
-	}](err); ok {
-		if code := Code(c.ExitCode()); code > OK && code <= Network {
-			return code
+	if c, ok := errors.AsType[*codedError](err); ok {
+		if c.code > OK && c.code <= Network {
+			return c.code
 		}
 		return Failed
 	}

@@ -61,7 +61,7 @@ func Build(ctx context.Context, source Source, target Target, output string, opt
 	if err := run(cmd); err != nil {
 		return Comparison{}, err
 	}
-	c, err := compare(target.Executable, output, recipe.notes)
+	c, err := compare(target.Executable, output, recipe)
 	c.Command = recipe.Command()
 	return c, err
 }

@@ -27,15 +27,21 @@ type Comparison struct {
 	Command string `json:"command,omitempty"`
 	// Differences explain what is not the same, the likeliest cause first.
 	Differences []string `json:"differences,omitempty"`
+	// UnknownFlags says that they differ, and that nobody tells the -ldflags that
+	// the published one was linked with: those are to be found out first.
+	UnknownFlags bool `json:"unknownFlags,omitempty"`
 }
 
 // Compare compares two executables byte by byte. If they differ, it compares
 // what their Go build information says, and where there is none, or it is the
 // same, says where the bytes part.
-func Compare(published, rebuilt string) (Comparison, error) { return compare(published, rebuilt, nil) }
+func Compare(published, rebuilt string) (Comparison, error) {
+	return compare(published, rebuilt, Recipe{})
+}
 
-// compare puts notes, likely causes, before what only says where.
-func compare(published, rebuilt string, notes []string) (Comparison, error) {
+// compare puts the recipe's notes, likely causes, before what only says where.
+// Without the linker flags nearly every section differs, and that says nothing.
+func compare(published, rebuilt string, recipe Recipe) (Comparison, error) {
 	var c Comparison
 	var err error
 	if c.Published, err = digestOf(published); err != nil {
@@ -53,7 +59,11 @@ func compare(published, rebuilt string, notes []string) (Comparison, error) {
 		c.Differences = compareInfo(a, b)
 	}
 	if len(c.Differences) == 0 {
-		c.Differences = append(slices.Clone(notes), whereDifferent(published, rebuilt))
+		c.Differences = slices.Clone(recipe.notes)
+		c.UnknownFlags = recipe.unknownFlags
+		if !c.UnknownFlags {
+			c.Differences = append(c.Differences, whereDifferent(published, rebuilt))
+		}
 	}
 	return c, nil
 }
@@ -141,9 +151,20 @@ func whereDifferent(published, rebuilt string) string {
 	}
 	defer func() { _ = b.Close() }()
 	if sections := differentSections(a, b); len(sections) > 0 {
-		return "the code or its linker flags: section " + strings.Join(sections, ", ")
+		return "the code or its linker flags: section " + firstOf(sections)
 	}
 	return fmt.Sprintf("the code or its linker flags: the first byte that differs is %d", commonLength(a, b))
+}
+
+// toldSections is how many of the sections that differ are named.
+const toldSections = 3
+
+// firstOf names some of them, as one changed line moves much that follows it.
+func firstOf(sections []string) string {
+	if more := len(sections) - toldSections; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(sections[:toldSections], ", "), more)
+	}
+	return strings.Join(sections, ", ")
 }
 
 // differentSections names the sections that only one ELF file has, or that are

@@ -18,6 +18,13 @@ import (
 // is not fetched.
 var ErrOrigin = errors.New("no usable source")
 
+// ErrFetch is a repository that cannot be fetched now, ErrNoCommit one that does
+// not have the commit.
+var (
+	ErrFetch    = errors.New("the source cannot be fetched")
+	ErrNoCommit = errors.New("the repository does not have the commit")
+)
+
 // Origin says where the source of something published is.
 type Origin struct {
 	// Repository is the address of a git repository, https://….
@@ -73,9 +80,10 @@ func splitRef(address string) (repository, ref string) {
 // revision is a full commit name, of SHA-1 or SHA-256; nothing else pins one.
 var revision = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 
-// check refuses what git would take for something else than an address of a
+// Check refuses an origin that Clone would not fetch, with [ErrOrigin]: one that
+// does not name repository and commit, or what git would take for something else than an address of a
 // web server: its other transports run programs or read local files.
-func (o Origin) check() error {
+func (o Origin) Check() error {
 	if o.Repository == "" || o.Revision == "" {
 		return fmt.Errorf("%w: repository and commit are not named", ErrOrigin)
 	}
@@ -98,20 +106,35 @@ func loopback(host string) bool {
 }
 
 // Clone fetches the source into dir, which must not be there, and checks the
-// commit out. Only https is spoken, and no hook and no submodule of the
+// commit out. The errors are [ErrOrigin], [ErrFetch], [ErrNoCommit] and that git
+// is not there, [exec.ErrNotFound]. Only https is spoken, and no hook and no submodule of the
 // repository is used. git compares every object with the commit's name, so what
 // lies there is what the name stands for.
 func (o Origin) Clone(ctx context.Context, dir string) error {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
-	if out, err := git(ctx, "clone", "--quiet", "--no-checkout", "--template=", "--", o.Repository, dir); err != nil {
-		return fmt.Errorf("git clone %s: %w\n%s", o.Repository, err, out)
-	}
-	out, err := git(ctx, "-C", dir, "-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "-c", "submodule.recurse=false",
-		"checkout", "--quiet", "--detach", o.Revision)
-	if err != nil {
-		return fmt.Errorf("git checkout %s of %s: %w\n%s", o.Revision, o.Repository, err, out)
+	for _, step := range []struct {
+		failure error
+		args    []string
+	}{
+		{ErrFetch, []string{"clone", "--quiet", "--no-checkout", "--template=", "--", o.Repository, dir}},
+		{ErrNoCommit, []string{"-C", dir, "cat-file", "-e", o.Revision + "^{commit}"}},
+		{nil, []string{"-C", dir, "-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "-c", "submodule.recurse=false", "checkout", "--quiet", "--detach", o.Revision}},
+	} {
+		out, err := git(ctx, step.args...)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			err = fmt.Errorf("%s at %s: %w\n%s", o.Repository, o.Revision, err, out)
+		}
+		if err != nil && step.failure != nil && !errors.Is(err, exec.ErrNotFound) {
+			err = fmt.Errorf("%w: %w", step.failure, err)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ type Recipe struct {
 	Env []string
 	// notes are causes of differences that nothing can be done about here.
 	notes []string
+	// unknownFlags says that nobody tells the linker flags.
+	unknownFlags bool
 }
 
 // ReadRecipe reads an executable's build information. known are linker flags
@@ -161,6 +163,7 @@ func (r *Recipe) linker(settings map[string]string, known string, opts Options) 
 	if flags == "" {
 		flags = known
 		if known == "" && settings["-trimpath"] == "true" {
+			r.unknownFlags = true
 			r.notes = append(r.notes, "it was built with -trimpath, so it does not say its -ldflags, and neither does its provenance")
 		}
 	}
