@@ -2,6 +2,7 @@ package installer
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
@@ -22,6 +23,9 @@ var (
 	// ErrNoRule: refused, because no rule of the policy is about this plugin. It
 	// also matches ErrRefused.
 	ErrNoRule = errors.New("no rule of the policy matches")
+	// ErrOnePlatform: refused, because the evidence is about the manifest for one
+	// platform, and the index is not signed. It also matches ErrRefused.
+	ErrOnePlatform = fmt.Errorf("%w: the evidence is about one platform only", ErrRefused)
 	// ErrUnknownLog: refused, because a signature is entered in a transparency log
 	// that its trusted root does not have; a newer root may. It also matches
 	// ErrRefused.

@@ -19,10 +19,12 @@ type Installer struct {
 	folder   *Folder
 	open     Opener
 	platform artifact.Platform
-	limits   untar.Limits
-	now      func() time.Time
-	log      *slog.Logger
-	events   func(Event)
+	// anyPlatform takes another platform where there is nothing for this one.
+	anyPlatform bool
+	limits      untar.Limits
+	now         func() time.Time
+	log         *slog.Logger
+	events      func(Event)
 }
 
 // Option changes how an [Installer] works.

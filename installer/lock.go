@@ -207,8 +207,8 @@ type ChangeOptions struct {
 // check compares what was verified now with what was chosen before.
 func (o ChangeOptions) check(before chosen, now Verified) error {
 	switch c := now.Version.Compare(before.version); {
-	case c == 0 && now.Digest() != before.digest:
-		return fmt.Errorf("%w: %s was %s, is %s", ErrMoved, now.Version, before.digest, now.Digest())
+	case c == 0 && now.Resolution.Digest() != before.digest:
+		return fmt.Errorf("%w: %s was %s, is %s", ErrMoved, now.Version, before.digest, now.Resolution.Digest())
 	case c < 0 && !o.AllowDowngrade:
 		return fmt.Errorf("%w: %s was chosen, now it is %s", ErrDowngrade, before.version, now.Version)
 	}

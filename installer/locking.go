@@ -23,7 +23,7 @@ import (
 // A signature on a platform's manifest vouches for that platform only. So a lock
 // needs one on the index, unless the policy asks for none.
 func (i *Installer) Lock(ctx context.Context, before Lock, ref Reference, as string, opts ChangeOptions) (Lock, error) {
-	verified, err := i.Verify(ctx, ref)
+	verified, err := i.onAnyPlatform().verifyBy(ctx, ref, pick)
 	if err != nil {
 		return Lock{}, err
 	}
@@ -46,7 +46,7 @@ func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string)
 		}
 	}
 	entry := Locked{
-		Reference: verified.Reference, As: as, Version: verified.Version, Index: verified.Digest(),
+		Reference: verified.Reference, As: as, Version: verified.Version, Index: verified.Resolution.Digest(),
 		Signers: verified.Verification.Signers(),
 	}
 	if verified.Index == "" {
@@ -56,8 +56,8 @@ func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string)
 		i.fillExecutables(&entry)
 		return entry, nil
 	}
-	if !verified.coversIndex() {
-		return Locked{}, fmt.Errorf("%w: the signature is on the manifest for %s only, so it says nothing about other platforms", ErrRefused, verified.Platform)
+	if err := i.vouchedForAll(ctx, verified); err != nil {
+		return Locked{}, err
 	}
 	platforms, err := lockPlatforms(ctx, verified)
 	if err != nil {
@@ -66,11 +66,6 @@ func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string)
 	entry.Platforms = platforms
 	i.fillExecutables(&entry)
 	return entry, nil
-}
-
-// coversIndex says whether all signatures are on the index.
-func (v Verified) coversIndex() bool {
-	return !slices.ContainsFunc(v.Verification.Evidence, func(e Evidence) bool { return e.Subject != v.Index })
 }
 
 // lockPlatforms reads the manifests of all platforms of the verified index.
@@ -266,7 +261,7 @@ func (l Locked) matches(verified Verified) error {
 	if platform == nil {
 		return fmt.Errorf("%w: the lock has nothing for %s", ErrNoPlatform, verified.Platform)
 	}
-	if !verified.Version.Equal(l.Version) || verified.Digest() != l.Index ||
+	if !verified.Version.Equal(l.Version) || verified.Resolution.Digest() != l.Index ||
 		verified.Manifest != platform.Manifest || verified.Layer != platform.Layer {
 		return fmt.Errorf("%w: locked %s %s, found %s %s", ErrMoved, l.Version, platform.Manifest, verified.Version, verified.Manifest)
 	}

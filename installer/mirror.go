@@ -57,6 +57,9 @@ type Mirrored struct {
 // for byte: index, manifests, layers, and whatever hangs off any of them:
 // signatures, attestations, SBOMs. Tags come last: the version, and those of
 // latest, 1 and 1.2 that point at it.
+//
+// The policy has to allow all that is copied: by evidence about the index, or
+// about each manifest of it that is wanted.
 func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, opts MirrorOptions) (Mirrored, error) {
 	m := &mirror{to: to, manifests: map[digest.Digest]bool{}, seenBlobs: map[digest.Digest]bool{}}
 	for _, name := range opts.Platforms {
@@ -71,15 +74,19 @@ func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, o
 		other := *i
 		other.platform = m.platforms[0]
 		i = &other
+	} else {
+		i = i.onAnyPlatform()
 	}
-	verified, err := i.Verify(ctx, ref)
+	verified, err := i.verifyBy(ctx, ref, pick)
 	if err != nil {
 		return Mirrored{}, err
 	}
 	m.from = verified.source
 	m.done.Verified = verified
-	err = m.run(ctx, verified)
-	return m.done, failed("mirroring", ref.Name()+"@"+verified.Digest().String(), err)
+	if err = i.vouched(ctx, verified, m.wants); err == nil {
+		err = m.run(ctx, verified)
+	}
+	return m.done, failed("mirroring", ref.Name()+"@"+verified.Resolution.Digest().String(), err)
 }
 
 // mirror is one copy in progress.
@@ -272,7 +279,7 @@ func (m *mirror) tags(ctx context.Context, verified Verified) ([]string, error) 
 		if err != nil {
 			return nil, err
 		}
-		if desc.Digest == verified.Digest() {
+		if desc.Digest == verified.Resolution.Digest() {
 			tags = append(tags, alias)
 		}
 	}

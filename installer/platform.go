@@ -21,8 +21,9 @@ const maxUnlabelled = 32
 type candidate struct {
 	desc     ocispec.Descriptor
 	platform artifact.Platform
-	rank     int
-	why      string
+	// rank is that of [rankOf].
+	rank int
+	why  string
 }
 
 // rankOf is the place of have among what runs on host, best first; -1 if it does
@@ -34,10 +35,9 @@ func rankOf(host, have artifact.Platform) int {
 
 // choose finds the entry for the platform. The order of the entries does not
 // matter. Entries without a platform are opened only if no other fits.
-func choose(ctx context.Context, src Source, index ocispec.Index, host artifact.Platform) (candidate, error) {
-	var fitting []candidate
+func (i *Installer) choose(ctx context.Context, src Source, index ocispec.Index) (candidate, error) {
+	var offered []candidate
 	var unlabelled []ocispec.Descriptor
-	var offered []string
 	for _, entry := range index.Manifests {
 		if !artifact.IsManifest(entry.MediaType) {
 			continue
@@ -46,39 +46,55 @@ func choose(ctx context.Context, src Source, index ocispec.Index, host artifact.
 			unlabelled = append(unlabelled, entry)
 			continue
 		}
-		platform, err := artifact.PlatformFromOCI(*entry.Platform)
-		if err != nil || platform.OS() == "unknown" {
-			continue
-		}
-		offered = append(offered, platform.String())
-		if rank := rankOf(host, platform); rank >= 0 {
-			fitting = append(fitting, candidate{desc: entry, platform: platform, rank: rank})
+		if platform, ok := entryPlatform(entry); ok {
+			offered = append(offered, candidate{desc: entry, platform: platform, rank: rankOf(i.platform, platform)})
 		}
 	}
+	fitting := runnable(offered)
 	if len(fitting) == 0 {
-		opened, err := openUnlabelled(ctx, src, unlabelled)
+		opened, err := i.openUnlabelled(ctx, src, unlabelled)
 		if err != nil {
 			return candidate{}, err
 		}
-		for _, c := range opened {
-			offered = append(offered, c.platform.String())
-			if c.rank = rankOf(host, c.platform); c.rank >= 0 {
-				fitting = append(fitting, c)
-			}
-		}
+		offered = append(offered, opened...)
+		fitting = runnable(offered)
+	}
+	if len(fitting) == 0 && i.anyPlatform {
+		fitting = offered
 	}
 	if len(fitting) == 0 {
-		slices.Sort(offered)
-		return candidate{}, fmt.Errorf("%w: want %s, published for %s", ErrNoPlatform, host,
-			cmp.Or(strings.Join(slices.Compact(offered), " "), "none"))
+		return candidate{}, fmt.Errorf("%w: want %s, published for %s", ErrNoPlatform, i.platform, platformNames(offered))
 	}
 	best := slices.MinFunc(fitting, compareCandidates)
-	best.why = explain(host, best)
+	best.why = explain(i.platform, best)
 	return best, nil
 }
 
+// runnable are those that run on the platform.
+func runnable(offered []candidate) []candidate {
+	var fitting []candidate
+	for _, c := range offered {
+		if c.rank >= 0 {
+			fitting = append(fitting, c)
+		}
+	}
+	return fitting
+}
+
+func platformNames(offered []candidate) string {
+	var names []string
+	for _, c := range offered {
+		names = append(names, c.platform.String())
+	}
+	slices.Sort(names)
+	return cmp.Or(strings.Join(slices.Compact(names), " "), "none")
+}
+
 func explain(host artifact.Platform, best candidate) string {
-	if best.rank == 0 {
+	switch {
+	case best.rank < 0:
+		return fmt.Sprintf("The index has nothing for %s; %s stands for all of it.", host, best.platform)
+	case best.rank == 0:
 		return fmt.Sprintf("The index has an entry for %s.", best.platform)
 	}
 	return fmt.Sprintf("The index has no entry for %s; %s runs there too.", host, best.platform)
@@ -116,7 +132,7 @@ func compareDotted(a, b string) int {
 }
 
 // openUnlabelled reads the platforms of entries that do not say it.
-func openUnlabelled(ctx context.Context, src Source, entries []ocispec.Descriptor) ([]candidate, error) {
+func (i *Installer) openUnlabelled(ctx context.Context, src Source, entries []ocispec.Descriptor) ([]candidate, error) {
 	if len(entries) > maxUnlabelled {
 		return nil, fmt.Errorf("%w: %d entries of the index have no platform, more than the %d that are opened", ErrNotPlugin, len(entries), maxUnlabelled)
 	}
@@ -137,7 +153,7 @@ func openUnlabelled(ctx context.Context, src Source, entries []ocispec.Descripto
 		if err != nil {
 			return nil, err
 		}
-		opened = append(opened, candidate{desc: entry, platform: platform})
+		opened = append(opened, candidate{desc: entry, platform: platform, rank: rankOf(i.platform, platform)})
 	}
 	return opened, nil
 }

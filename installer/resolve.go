@@ -228,7 +228,7 @@ func (i *Installer) follow(ctx context.Context, r *Resolution, desc ocispec.Desc
 	if err != nil {
 		return fmt.Errorf("%w: index %s: %w", ErrNotPlugin, desc.Digest, err)
 	}
-	chosen, err := choose(ctx, r.source, index, i.platform)
+	chosen, err := i.choose(ctx, r.source, index)
 	if err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func (i *Installer) single(ctx context.Context, r *Resolution, document admissio
 	if err != nil {
 		return fmt.Errorf("%w: a single manifest, and its config does not say for which platform: %w", ErrNoPlatform, err)
 	}
-	if rankOf(i.platform, platform) < 0 {
+	if rankOf(i.platform, platform) < 0 && !i.anyPlatform {
 		return fmt.Errorf("%w: have %s, want %s", ErrNoPlatform, platform, i.platform)
 	}
 	r.chain, r.Platform = chain, platform.String()

@@ -23,6 +23,10 @@ type Verification struct {
 	// asked for.
 	Rule   string        `json:"rule"`
 	Policy digest.Digest `json:"policy"`
+	// Covers is the digest that the evidence vouches for: that of the index, and so
+	// of what it has for all platforms, or that of the manifest for one platform,
+	// which says nothing about the others. Empty if Unsafe.
+	Covers digest.Digest `json:"covers,omitempty"`
 	// Evidence is what decided, at least one piece unless Unsafe.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
@@ -85,6 +89,9 @@ type Verified struct {
 	Verification Verification `json:"verification"`
 
 	admission admission.Admission
+	// unavailable is why evidence about the index could not be fetched, where that
+	// about the manifest was enough.
+	unavailable error
 	// sealed is the value as it was made, nil in that itself.
 	sealed *Verified
 }
@@ -120,6 +127,10 @@ func (i *Installer) accepts(v Verified) (Verified, error) {
 // Verify resolves a reference and holds it against the policy. It reads
 // manifests, signatures and attestations, no layers, and changes nothing.
 //
+// The answer is for the installer's platform: evidence about that one's manifest
+// is enough, and then [Verified.Digest] is the manifest's, not the index's. See
+// [Installer.VerifyAllPlatforms].
+//
 // Beside the errors of [Installer.Resolve]: refusals match [ErrRefused]. A
 // signature that could not be fetched is [ErrEvidence], with the registry's
 // error; it is never taken for a missing one.
@@ -136,29 +147,33 @@ func (i *Installer) verifyBy(ctx context.Context, ref Reference, choose chooser)
 	if err != nil {
 		return Verified{}, err
 	}
-	admitted, err := i.admit(ctx, resolution, rule)
+	admitted, unavailable, err := i.admit(ctx, resolution, rule)
 	if err != nil {
 		return Verified{}, failed("verifying", ref.Name()+"@"+resolution.Digest().String(), err)
 	}
 	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version.String()})
-	return Verified{Resolution: resolution, Verification: describeAdmission(rule, admitted), admission: admitted}.seal(), nil
+	return Verified{
+		Resolution: resolution, Verification: describeAdmission(rule, resolution, admitted), admission: admitted, unavailable: unavailable,
+	}.seal(), nil
 }
 
 // admit collects evidence, about the index and about the manifest, until there
-// is enough.
-func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) (admission.Admission, error) {
+// is enough. Unavailable is what could not be fetched and was not needed.
+func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) (admitted admission.Admission, unavailable, err error) {
 	if err := rule.requirements.Denied(r.Version, r.chain); err != nil {
-		return admission.Admission{}, err
+		return admission.Admission{}, nil, err
 	}
 	if rule.unsafe {
-		return admission.Unsafe(r.Version, r.chain)
+		admitted, err := admission.Unsafe(r.Version, r.chain)
+		return admitted, nil, err
 	}
 	evaluation, err := rule.requirements.Evaluate(r.Version, r.chain)
 	if err != nil {
-		return admission.Admission{}, err
+		return admission.Admission{}, nil, err
 	}
 	search := &collection{evaluation: evaluation, resolution: r, now: i.now()}
-	return search.run(ctx)
+	admitted, err = search.run(ctx)
+	return admitted, errors.Join(search.failures...), err
 }
 
 // collection is the search for enough evidence.
@@ -167,13 +182,14 @@ type collection struct {
 	resolution Resolution
 	now        time.Time
 	admitted   admission.Admission
+	// failures are why evidence could not be fetched.
+	failures []error
 }
 
 func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 	refusal := c.try()
-	var failures []error
 	for _, subject := range c.resolution.chain.Subjects() {
-		if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(failures, evidence.Hopeless) {
+		if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(c.failures, evidence.Hopeless) {
 			break
 		}
 		err := evidence.Discover(ctx, c.resolution.source, subject, func(found []trust.Evidence) bool {
@@ -184,7 +200,7 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 			return refusal != nil
 		})
 		if err != nil {
-			failures = append(failures, err)
+			c.failures = append(c.failures, err)
 		}
 	}
 	if err := ctx.Err(); err != nil {
@@ -193,10 +209,10 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 	if refusal == nil {
 		return c.admitted, nil
 	}
-	if len(failures) > 0 {
+	if len(c.failures) > 0 {
 		// Something could not be fetched, so nobody knows whether it would have
 		// been enough: that is a failure, not a verdict.
-		return admission.Admission{}, couldNotCheck(refusal, failures)
+		return admission.Admission{}, couldNotCheck(refusal, c.failures)
 	}
 	return admission.Admission{}, refusal
 }
@@ -212,11 +228,12 @@ func (c *collection) try() error {
 	return err
 }
 
-func describeAdmission(rule compiledRule, a admission.Admission) Verification {
+func describeAdmission(rule compiledRule, r Resolution, a admission.Admission) Verification {
 	v := Verification{Unsafe: a.IsUnsafe(), Rule: rule.scope, Policy: rule.fingerprint()}
 	for _, verified := range a.Verified() {
 		v.Evidence = append(v.Evidence, describeEvidence(verified))
 	}
+	v.Covers = covered(r, v.Evidence)
 	return v
 }
 

@@ -45,6 +45,7 @@ func mapInstallerErrors(app *cli.App) {
 	}{
 		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
 		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; fleeting-plugin inspect REF shows what there is"},
+		{installer.ErrOnePlatform, cli.Refused, "ask the publisher to sign the index, too, and find out who put this one there; verify without --all-platforms is for one platform"},
 		{installer.ErrUnknownLog, cli.Refused, "name a trusted root that has this log: --trusted-root FILE, or trusted-root in the policy; cosign trusted-root create writes one"},
 		{installer.ErrSignerChanged, cli.Refused, "if the new signer is right: --accept-signer-change"},
 		{installer.ErrDowngrade, cli.Refused, "if the older version is wanted: --allow-downgrade, which removes newer ones"},

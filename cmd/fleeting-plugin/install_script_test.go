@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
@@ -59,6 +60,11 @@ func TestInstallScripts(t *testing.T) {
 			env.Setenv("PROXY", newProxy(tb, s.registry.Host))
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("FLEETING_PLUGIN_PATH", filepath.Join(env.WorkDir, "plugins"))
+			pin, err := filepath.Abs("../../docs/kubernetes/pin")
+			if err != nil {
+				return err
+			}
+			env.Setenv("PIN", filepath.ToSlash(pin))
 			env.Setenv("PLATFORM", artifact.HostPlatform().String())
 			for name, key := range s.keys {
 				if err := os.WriteFile(filepath.Join(env.WorkDir, name+".pub"), key.PublicPEM(tb), 0o644); err != nil {
@@ -70,6 +76,7 @@ func TestInstallScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
 			"publish":  publish,
+			"graft":    graft,
 			"break":    breakRegistry,
 			"mend":     func(ts *testscript.TestScript, _ bool, _ []string) { siteOf(ts).registry.Gate.Mend() },
 			"flip":     flip,
@@ -141,6 +148,28 @@ func publish(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		plugintest.Sign(tb, repo, key, p.Index)
 	}
+}
+
+// graft publishes a release with all its parts signed by the key, and puts in its
+// place an index that nobody signed: the release's manifest for this machine, and
+// altered ones for others: graft NAME VERSION KEY.
+func graft(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 || siteOf(ts).keys[args[2]] == nil {
+		ts.Fatalf("usage: graft NAME VERSION KEY")
+	}
+	s := siteOf(ts)
+	repo, host := repositoryOf(ts, args[0]), artifact.HostPlatform().String()
+	genuine := plugintest.Publish(s.tb, repo, plugintest.Plugin{Version: args[1], Body: "plugin"}, args[1])
+	plugintest.Sign(s.tb, repo, s.keys[args[2]], genuine.Index)
+	for _, manifest := range genuine.Manifests {
+		plugintest.Sign(s.tb, repo, s.keys[args[2]], manifest)
+	}
+	grafted := plugintest.Publish(s.tb, repo, plugintest.Plugin{Version: args[1], Body: "evil", Index: func(index *ocispec.Index) {
+		index.Manifests[0].Digest, index.Manifests[0].Size = genuine.Manifests[host].Digest, genuine.Manifests[host].Size
+		index.Manifests[0].Annotations = nil
+	}}, args[1])
+	ts.Setenv("GENUINE", genuine.Manifests[host].Digest.String())
+	ts.Setenv("DIGEST", grafted.Index.Digest.String())
 }
 
 func repositoryOf(ts *testscript.TestScript, name string) *ociregistry.Repository {

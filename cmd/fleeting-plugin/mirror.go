@@ -188,10 +188,18 @@ func (c *mirrorCmd) copyAll(ctx context.Context, i *installer.Installer, refs []
 	return copied, err
 }
 
+// vouching says so where the digest that was copied is not what was verified.
+func vouching(m installer.Mirrored) string {
+	if m.Verification.Covers == "" || m.Digest() == m.Resolution.Digest() {
+		return ""
+	}
+	return "; the index is not signed, each copied platform is"
+}
+
 func (c *mirrorCmd) print(copied []installer.Mirrored, to func(installer.Reference) string) error {
 	return c.app.Print(copied, func(w io.Writer) error {
 		for _, one := range copied {
-			fmt.Fprintf(w, "%s@%s to %s as %s\n", one.Reference.Name(), one.Digest(), to(one.Reference), strings.Join(one.Tags, ", "))
+			fmt.Fprintf(w, "%s@%s to %s as %s%s\n", one.Reference.Name(), one.Resolution.Digest(), to(one.Reference), strings.Join(one.Tags, ", "), vouching(one))
 		}
 		return nil
 	})

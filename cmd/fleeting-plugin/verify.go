@@ -17,13 +17,16 @@ import (
 // newVerifyCmd holds the policy against a remote artifact, or receipts against
 // what is on disk.
 func newVerifyCmd(app *cli.App) *cobra.Command {
-	var all bool
+	var all, platforms bool
 	var lockFile string
 	cmd := &cobra.Command{
 		Use:   "verify REF | PATH | --installed",
 		Short: "Check a published plugin, or what is installed",
 		Long: `With REF: resolve it and hold it against the policy; nothing is downloaded but
-manifests, signatures and attestations.
+manifests, signatures and attestations. The answer is for one platform, and says
+whether the evidence covers the index or that platform's manifest only. Who hands
+the digest of an index on, to a cluster for instance, wants --all-platforms: then
+only evidence about the index counts.
 
 With PATH or --installed: read what is installed again and compare every file
 with its receipt. No network is used. Whoever can change a plugin can change its
@@ -36,11 +39,14 @@ lock as well, and must be installed.`,
 	}
 	flags := newInstallFlags(app, cmd)
 	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
+	cmd.Flags().BoolVar(&platforms, "all-platforms", false, "want evidence about the index, so that its digest holds on every platform")
 	cmd.Flags().StringVar(&lockFile, "lock", "", "with --installed or PATH: compare with this lock, too")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all == (len(args) == 1):
 			return cli.Usagef("want either REF, or PATH, or --installed")
+		case platforms && (all || isPath(args[0])):
+			return cli.Usagef("--all-platforms is for a published plugin; what is installed is for one platform")
 		case all || isPath(args[0]):
 			v := installedCheck{app: app, checks: []check{}}
 			if lockFile != "" {
@@ -54,7 +60,7 @@ lock as well, and must be installed.`,
 		case lockFile != "":
 			return cli.Usagef("--lock is for what is installed; fleeting-plugin lock REF compares a published plugin")
 		}
-		return verifyRemote(cmd.Context(), app, flags, args[0])
+		return verifyRemote(cmd.Context(), app, flags, args[0], platforms)
 	})
 	return cmd
 }
@@ -64,7 +70,7 @@ func isPath(arg string) bool {
 	return strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, ".") || strings.Contains(arg, string(os.PathSeparator)+string(os.PathSeparator))
 }
 
-func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg string) error {
+func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg string, allPlatforms bool) error {
 	ref, err := installer.ParseReference(arg)
 	if err != nil {
 		return err
@@ -73,7 +79,11 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 	if err != nil {
 		return err
 	}
-	verified, err := i.Verify(ctx, ref)
+	verify := i.Verify
+	if allPlatforms {
+		verify = i.VerifyAllPlatforms
+	}
+	verified, err := verify(ctx, ref)
 	if err != nil {
 		return explained(ref, err)
 	}
@@ -81,8 +91,8 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 }
 
 func writeVerified(w io.Writer, v installer.Verified) error {
-	fmt.Fprintf(w, "%s\n  version   %s\n  digest    %s\n  platform  %s\n  rule      %s\n  %s\n",
-		v.Reference, v.Version, v.Digest(), v.Platform, v.Verification.Rule, signedBy(v.Verification))
+	fmt.Fprintf(w, "%s\n  version   %s\n  digest    %s\n  covers    %s\n  platform  %s\n  rule      %s\n  %s\n",
+		v.Reference, v.Version, v.Digest(), covers(v), v.Platform, v.Verification.Rule, signedBy(v.Verification))
 	for _, e := range v.Verification.Evidence {
 		fmt.Fprintf(w, "  %s", e.Kind)
 		for _, part := range []struct{ name, value string }{
@@ -101,6 +111,19 @@ func writeVerified(w io.Writer, v installer.Verified) error {
 		fmt.Fprintln(w)
 	}
 	return nil
+}
+
+// covers says what the evidence vouches for.
+func covers(v installer.Verified) string {
+	switch {
+	case v.Verification.Covers == "":
+		return "nothing: no evidence was asked for"
+	case v.Index == "":
+		return v.Platform + ", the single manifest that was published"
+	case v.Digest() == v.Index:
+		return "the index, and so every platform in it"
+	}
+	return v.Platform + " only; nothing vouches for the index " + v.Index.String()
 }
 
 // check is the outcome for one installed version.
