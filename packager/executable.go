@@ -166,7 +166,7 @@ func dynamic(e *elf.File) string {
 	if libs, err := e.ImportedLibraries(); err == nil && len(libs) > 0 {
 		text += " and " + strings.Join(libs, ", ") + " are"
 	}
-	return text + ": not in the artifact's own image, nor on Alpine; build it with CGO_ENABLED=0"
+	return text + ": not in the artifact's own image, so it cannot run as a container nor copy itself to the runner, nor on Alpine; build it with CGO_ENABLED=0"
 }
 
 func readMachO(f *os.File) (header, error) {

@@ -105,7 +105,7 @@ func TestDynamicExecutable(t *testing.T) {
 	dir := t.TempDir()
 	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), content, 0o755)
 	warnings := scan(t, dir).Warnings()
-	if len(warnings) == 0 || !strings.Contains(warnings[0].String(), "linked dynamically") || !strings.Contains(warnings[0].String(), "CGO_ENABLED=0") {
+	if len(warnings) == 0 || !strings.Contains(warnings[0].String(), "linked dynamically") || !strings.Contains(warnings[0].String(), "cannot run as a container") || !strings.Contains(warnings[0].String(), "CGO_ENABLED=0") {
 		t.Errorf("warnings: %v", warnings)
 	}
 	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)

@@ -19,9 +19,11 @@ func newPackageCmd(app *cli.App) *cobra.Command {
 		Long: `Package the executables below DIR, one per platform, as an OCI image layout.
 
 DIR holds os/arch/plugin (plugin.exe for Windows), or is the dist folder of
-goreleaser; or name the executables with --platform. Each is checked: format
-and architecture, executable bit, static linking, and that it tells the version
-that it is packaged as. The same executables, version and time give the same
+goreleaser; or name the executables with --platform. One with another format or
+architecture, without its executable bit, or that tells another version than the
+one that it is packaged as is refused. One that is linked dynamically, and does
+not start in its own image, or that tells no version, such as "dev", is packaged
+with a warning, which --quiet does not silence. The same executables, version and time give the same
 bytes everywhere. There is no network access, but for --windows-base.`,
 		Example: `  fleeting-plugin package dist --version 1.2.3 --layout build/layout
   fleeting-plugin package --platform linux/amd64=bin/plugin --version 1.2.3`,

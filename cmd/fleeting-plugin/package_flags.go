@@ -94,7 +94,7 @@ func (p *packFlags) scan(ctx context.Context, args []string, version packager.Ve
 		warnings = append(warnings, more...)
 	}
 	for _, w := range warnings {
-		p.app.Statusf("warning: %s", w)
+		p.app.Warnf("%s", w)
 	}
 	return dist, nil
 }

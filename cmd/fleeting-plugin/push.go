@@ -86,10 +86,10 @@ func sameVersion(cmd *cobra.Command, layout, tag string) error {
 
 func printPushed(app *cli.App, w io.Writer, p *packager.Pushed) error {
 	for _, warning := range p.Warnings {
-		app.Statusf("warning: %s", warning)
+		app.Warnf("%s", warning)
 	}
 	if p.Replaced != "" {
-		app.Statusf("warning: version %s was %s before; who pinned that finds it only as long as the registry keeps it", p.Version, p.Replaced)
+		app.Warnf("version %s was %s before; who pinned that finds it only as long as the registry keeps it", p.Version, p.Replaced)
 	}
 	if _, err := fmt.Fprintf(w, "published %s:%s\ndigest    %s\nuploaded  %d blobs, %s; %d were there\n",
 		p.Repository, p.Version, p.Digest, p.Uploaded.Blobs, size(p.Uploaded.Bytes), p.Present.Blobs); err != nil {

@@ -268,11 +268,11 @@ func (r *rebuilding) checkout(ctx context.Context) (string, error) {
 	r.report.Checkout, r.report.Modified = r.source, modified
 	switch {
 	case head == "":
-		r.app.Statusf("warning: %s is no git checkout, so its commit cannot be told", r.source)
+		r.app.Warnf("%s is no git checkout, so its commit cannot be told", r.source)
 	case origin.Revision != "" && head != origin.Revision:
-		r.app.Statusf("warning: %s is at commit %s, published is %s", r.source, head, origin.Revision)
+		r.app.Warnf("%s is at commit %s, published is %s", r.source, head, origin.Revision)
 	case modified:
-		r.app.Statusf("warning: files in %s differ from its commit", r.source)
+		r.app.Warnf("files in %s differ from its commit", r.source)
 	}
 	return filepath.Abs(r.source)
 }

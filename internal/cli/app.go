@@ -29,7 +29,7 @@ type App struct {
 	Now func() time.Time
 	// Output is the format of results, from --output.
 	Output Format
-	// Quiet, from --quiet, leaves out everything but results and errors.
+	// Quiet, from --quiet, leaves out everything but results, warnings and errors.
 	Quiet bool
 	// Verbose, from --verbose, makes Logger write debug records.
 	Verbose bool
@@ -81,7 +81,7 @@ func (a *App) Interactive() bool { return isTerminal(a.Err) }
 // AddFlags adds the flags that every command has.
 func (a *App) AddFlags(flags *pflag.FlagSet) {
 	flags.Var(&a.Output, "output", `format of the result: "text" or "json"`)
-	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "write nothing but the result and errors")
+	flags.BoolVarP(&a.Quiet, "quiet", "q", false, "write nothing but the result, warnings and errors")
 	flags.BoolVarP(&a.Verbose, "verbose", "v", false, "write debug records to standard error")
 }
 

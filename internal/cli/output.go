@@ -72,6 +72,13 @@ func (a *App) Statusf(format string, args ...any) {
 	fmt.Fprintf(a.Err, format+"\n", args...)
 }
 
+// Warnf tells people, on Err, what they have to know although the command goes
+// on. --quiet does not silence it: that is for what goes well. The line end is
+// added.
+func (a *App) Warnf(format string, args ...any) {
+	fmt.Fprintf(a.Err, "warning: "+format+"\n", args...)
+}
+
 // Table writes rows below an upper-case header, columns aligned.
 func Table(w io.Writer, header []string, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
