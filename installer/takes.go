@@ -19,7 +19,8 @@ var ErrShadowed = fmt.Errorf("%w: the runner would take another version", ErrRef
 // RunnerTakes gives what GitLab Runner takes for a reference: the greatest folder
 // whose name satisfies it, whoever put it there, whether there is anything in it
 // or not. So the result may be Foreign, incomplete, or not exist at all where a
-// folder of another plugin beneath this one's misleads the runner.
+// folder of another plugin beneath this one's, or a number with a leading zero,
+// misleads the runner.
 //
 // Without any the error is [ErrNotInstalled], and so it is for a reference with a
 // digest, which the runner cannot look up.
@@ -91,7 +92,7 @@ func (i *Installer) refuseShadowed(ctx context.Context, plugin store.Plugin, ref
 		_, statErr := os.Lstat(shadow.Dir)
 		switch {
 		case errors.Is(statErr, os.ErrNotExist):
-			i.log.WarnContext(ctx, "the runner takes a folder of another plugin for a version of this one",
+			i.log.WarnContext(ctx, "the runner takes a folder beneath this plugin's for a version of it, which is not there",
 				"plugin", plugin.Name(), "version", shadow.Receipt.Version.String())
 		case shadow.Foreign:
 			problems = append(problems, fmt.Errorf("%w: %s in its place, which something else put there, and which satisfies %s, too", ErrShadowed, name, ref))

@@ -2,6 +2,7 @@ package installer_test
 
 import (
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -121,5 +122,32 @@ func TestShadowed(t *testing.T) {
 	}
 	if got := readFile(t, filepath.Join(other, "plugin")); got != "by others" {
 		t.Errorf("what others installed is %q", got)
+	}
+}
+
+// TestFoldersAsTheRunnerReadsThem holds that a folder which is a version to the
+// runner is one to RunnerTakes, and no other.
+func TestFoldersAsTheRunnerReadsThem(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	s.mustInstall(t)
+	folder := s.installer.Folder()
+	base := filepath.Join(folder.Dir(), filepath.FromSlash(alias))
+	for _, name := range []string{
+		"1.09.9", "01.9.9", "1.+9.9", "1.9.-9", "1.9.9+x", "1.9.9-rc.1", "1.9.9-rc+x", "1.9.9-", "v1.9.9", "1.9.9.9",
+		"1.99999999999999999999.0", "1.9.9!x", "deeper/1.9.9", "deeper/01.9.9",
+	} {
+		other := filepath.Join(base, filepath.FromSlash(name))
+		writeExecutable(t, filepath.Join(other, "plugin"), "by others")
+		want, err := runner.LookPath(alias+":1", folder.Dir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := folder.RunnerTakes(reference(t, alias+":1")); err != nil || got.Path != want {
+			t.Errorf("beside %s: %s, %v; the runner takes %s", name, got.Path, err, want)
+		}
+		if err := os.RemoveAll(other); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/mod/module"
@@ -62,12 +63,17 @@ func (s *Store) Versions(p Plugin) ([]Entry, error) {
 
 // Seen gives what the runner takes for versions of a plugin, the smallest first:
 // it looks into deeper folders as well, and then for the version it found there
-// right beneath the plugin's. Such an entry has a folder that may not exist.
+// right beneath the plugin's, and it reads their names less strictly. So an entry
+// may have a folder that does not exist.
 func (s *Store) Seen(p Plugin) ([]Entry, error) {
 	entries, err := s.Versions(p)
 	if err != nil || len(entries) == 0 && !isFolder(s.folder(p)) {
 		return nil, err
 	}
+	entries = slices.DeleteFunc(entries, func(entry Entry) bool {
+		_, ok := runnersVersionOf(filepath.Base(entry.Dir))
+		return !ok
+	})
 	seen := map[string]bool{}
 	for _, entry := range entries {
 		seen[entry.Version.String()] = true
@@ -79,7 +85,7 @@ func (s *Store) Seen(p Plugin) ([]Entry, error) {
 		if err != nil || !d.IsDir() {
 			return err
 		}
-		v, ok := versionOf(d.Name())
+		v, ok := runnersVersionOf(d.Name())
 		if !ok || seen[v.String()] {
 			return nil
 		}
@@ -154,6 +160,32 @@ func versionOf(folder string) (version.Version, bool) {
 	text, err := module.UnescapeVersion(folder)
 	if err != nil {
 		return version.Version{}, false
+	}
+	v, err := version.Parse(text)
+	return v, err == nil
+}
+
+// runnersVersionOf reads the name of a folder as the runner does: leading zeros
+// and a plus sign are left out, so that it looks for another folder then, and a
+// build is none of a version.
+func runnersVersionOf(folder string) (version.Version, bool) {
+	text, err := module.UnescapeVersion(folder)
+	parts := strings.SplitN(text, ".", 3)
+	if err != nil || len(parts) != 3 {
+		return version.Version{}, false
+	}
+	third, pre, hasPre := strings.Cut(parts[2], "-")
+	parts[2] = third
+	for i, part := range parts {
+		n, err := strconv.ParseInt(part, 10, 64)
+		if err != nil || strings.Contains(pre, "+") {
+			return version.Version{}, false
+		}
+		parts[i] = strconv.FormatInt(n, 10)
+	}
+	text = strings.Join(parts, ".")
+	if hasPre {
+		text += "-" + pre
 	}
 	v, err := version.Parse(text)
 	return v, err == nil
