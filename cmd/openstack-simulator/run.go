@@ -81,6 +81,13 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 }
 
 func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err error) {
+	// First of all, so that a second start leaves the files of the first alone.
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", set.listen)
+	if err != nil {
+		return fmt.Errorf("%w; choose another address with --listen, or end what listens there", err)
+	}
+	defer func() { _ = listener.Close() }()
 	if err := os.MkdirAll(set.dir, 0o700); err != nil {
 		return err
 	}
@@ -94,11 +101,6 @@ func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, sim.Close()) }()
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", set.listen)
-	if err != nil {
-		return err
-	}
 	url := "http://" + listener.Addr().String()
 	cloudsFile := filepath.Join(set.dir, "clouds.yaml")
 	entry := runnerEntry{user: cmp.Or(set.user, "runner"), port: sim.SSHPort(), clouds: cloudsFile, key: keyFile}
@@ -106,7 +108,7 @@ func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err err
 		durable.WriteFile(cloudsFile, sim.CloudsYAML(url), 0o600),
 		durable.WriteFile(filepath.Join(set.dir, "config.toml"), []byte(entry.toml()), 0o600),
 	); err != nil {
-		return errors.Join(err, listener.Close())
+		return err
 	}
 	// Whoever waits for the first line finds the files, and is answered.
 	explain(stdout, url, entry)

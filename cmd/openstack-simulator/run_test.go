@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -82,6 +84,42 @@ func TestServesWhatTheCloudsFileNames(t *testing.T) {
 	cancel()
 	if code := <-exit; code != 0 {
 		t.Errorf("exit code %d", code)
+	}
+}
+
+// TestASecondStartLeavesTheFirstAlone: whoever forgot the first terminal keeps
+// the key with which its servers are reached.
+func TestASecondStartLeavesTheFirstAlone(t *testing.T) {
+	t.Parallel()
+	var config net.ListenConfig
+	first, err := config.Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = first.Close() }()
+	dir := t.TempDir()
+	files := []string{"id_ed25519", "clouds.yaml", "config.toml"}
+	for _, name := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("the first one's"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var errs strings.Builder
+	if code := run(t.Context(), []string{"--listen", first.Addr().String(), "--dir", dir}, io.Discard, &errs); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+	if !strings.Contains(errs.String(), "--listen") {
+		t.Errorf("the message names no way out: %s", errs.String())
+	}
+	for _, name := range files {
+		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(content) != "the first one's" {
+			t.Errorf("%s was changed (%v)", name, err)
+		}
+	}
+	untouched := filepath.Join(t.TempDir(), "cloud")
+	run(t.Context(), []string{"--listen", first.Addr().String(), "--dir", untouched}, io.Discard, io.Discard)
+	if _, err := os.Stat(untouched); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a failed start left a folder behind (%v)", err)
 	}
 }
 
