@@ -103,7 +103,19 @@ func findClouds(path string, lookupEnv func(string) (string, bool)) (cloudsFiles
 			return cloudsFiles{}, fmt.Errorf("clouds.yaml: %w", err)
 		}
 	}
-	return cloudsFiles{}, fmt.Errorf("clouds.yaml: none at %s: %w", strings.Join(places, ", "), fs.ErrNotExist)
+	return cloudsFiles{}, fmt.Errorf("clouds.yaml: none at %s: %w", strings.Join(spelledOut(places), ", "), fs.ErrNotExist)
+}
+
+// spelledOut makes paths absolute: whoever reads the runner's log does not
+// know its working directory.
+func spelledOut(paths []string) []string {
+	out := slices.Clone(paths)
+	for i, path := range paths {
+		if absolute, err := filepath.Abs(path); err == nil {
+			out[i] = absolute
+		}
+	}
+	return out
 }
 
 func standardPlaces(lookupEnv func(string) (string, bool)) []string {

@@ -163,6 +163,14 @@ func TestStandardPlaces(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "missing.yaml") {
 		t.Errorf("missing file: got %v, want an error that names it", err)
 	}
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = findClouds("missing/clouds.yaml", env(nil))
+	if want := filepath.Join(here, "missing", "clouds.yaml"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("missing file: got %v, want its whole path %s", err, want)
+	}
 }
 
 func TestTLSFiles(t *testing.T) {

@@ -18,7 +18,7 @@ func (m Microversion) String() string { return "2." + strconv.Itoa(m.minor) }
 // IsZero reports whether none was negotiated.
 func (m Microversion) IsZero() bool { return m.minor == 0 }
 
-// Bounds of what is asked for. Nova 2.52 (Queens) brought tags at creation,
+// Bounds of what is asked for. Nova 2.52 (Pike) brought tags at creation,
 // 2.67 (Stein) volume types, and 2.96 (2024.1) is the newest that this package
 // was checked against: later ones may take fields away.
 const (
@@ -50,7 +50,7 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 	case err != nil:
 		return err
 	case !parsed:
-		return fmt.Errorf("%w: the compute service offers no microversions; %s need 2.%d (OpenStack Queens) at least", ErrUnsupported, why, need)
+		return fmt.Errorf("%w: the compute service offers no microversions; %s need 2.%d (OpenStack Pike) at least", ErrUnsupported, why, need)
 	}
 	if highest < need {
 		return fmt.Errorf("%w: the compute service offers microversion 2.%d at most, but %s need 2.%d",
