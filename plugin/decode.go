@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 )
 
 // ParseConfig reads a configuration, the JSON form of plugin_config, and
@@ -78,9 +78,9 @@ func unknownKey(full, key string, fields map[string]reflect.Value, found *proble
 			return
 		}
 	}
-	if nearest := cloud.Nearest(key, known, 1); len(nearest) == 1 {
+	if near := nearest.To(key, known, 1); len(near) == 1 {
 		prefix := strings.TrimSuffix(full, key)
-		found.add(full, "is no setting; did you mean %s%s?", prefix, nearest[0])
+		found.add(full, "is no setting; did you mean %s%s?", prefix, near[0])
 		return
 	}
 	found.add(full, "is no setting; these are: %s", strings.Join(known, ", "))
@@ -95,6 +95,11 @@ func fieldsOf(v reflect.Value) map[string]reflect.Value {
 		}
 	}
 	return fields
+}
+
+// configKeys are the settings and sections of plugin_config.
+func configKeys() []string {
+	return slices.Sorted(maps.Keys(fieldsOf(reflect.ValueOf(Config{}))))
 }
 
 // describe names a type for people.

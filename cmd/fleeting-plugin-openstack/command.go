@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
 )
 
@@ -30,7 +31,7 @@ type command struct {
 
 // call is one command that was asked for.
 type call struct {
-	config plugin.Config
+	config settings
 	opts   []plugin.Option
 	out    io.Writer
 	asJSON bool
@@ -42,7 +43,7 @@ var errNotOK = errors.New("not ok")
 
 func commands() map[string]command {
 	return map[string]command{
-		"check":   {summary: "try everything that starting does, change nothing", run: check},
+		"check":   {summary: "try what starting does, look at connector_config, change nothing", run: check},
 		"plan":    {summary: "show what a server would be created with, and how many fit", run: plan},
 		"list":    {summary: "list the servers that carry the group's tag", run: list},
 		"cleanup": {summary: "delete the group's servers (with --yes; shows them without)", run: cleanup},
@@ -73,7 +74,7 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		usage(out)
 		return exitOK
 	case !ok:
-		fmt.Fprintf(errs, "unknown command %q; see fleeting-plugin-openstack --help\n", args[0])
+		fmt.Fprintf(errs, "unknown command %q; %s\n", args[0], meant(args[0]))
 		return exitUsage
 	}
 	c := &call{out: out, opts: opts}
@@ -92,7 +93,7 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 	}
 	switch {
 	case flags.NArg() > 0:
-		fmt.Fprintf(errs, "%s: unexpected argument %q; see %s --help\n", args[0], flags.Arg(0), args[0])
+		fmt.Fprintf(errs, "%s: unexpected argument %q; see fleeting-plugin-openstack %s --help\n", args[0], flags.Arg(0), args[0])
 		return exitUsage
 	case output != "text" && output != "json":
 		fmt.Fprintf(errs, "%s: unknown format %q for --output: use text or json\n", args[0], output)
@@ -112,6 +113,14 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
 	}
 	return exitFailed
+}
+
+// meant says which command was probably meant, or where they are listed.
+func meant(word string) string {
+	if near := nearest.To(word, append(order(), "version", "bootstrap", "help"), 1); len(near) == 1 {
+		return "did you mean " + near[0] + "?"
+	}
+	return "see fleeting-plugin-openstack --help"
 }
 
 // order is that in which help and manual show the commands.
@@ -154,12 +163,22 @@ func (c *call) print(value any, table func(io.Writer)) error {
 }
 
 func check(ctx context.Context, c *call) error {
-	findings := plugin.Check(ctx, c.config, c.opts...)
+	findings := plugin.Check(ctx, c.config.Config, c.opts...)
+	unseen := "whether a server accepts the login and has what jobs need, and the rest of config.toml"
+	if c.config.autoscaler != nil {
+		findings = append(findings, plugin.CheckRunner(c.config.autoscaler)...)
+	} else {
+		unseen = "connector_config and max_instances, which are in config.toml"
+	}
+	findings = append(findings, plugin.Finding{Subject: "not looked at", Detail: unseen, OK: true, Note: true})
 	err := c.print(findings, func(w io.Writer) {
 		for _, f := range findings {
 			mark := "ok"
-			if !f.OK {
+			switch {
+			case !f.OK:
 				mark = "WRONG"
+			case f.Note:
+				mark = "note"
 			}
 			fmt.Fprintf(w, "%s\t%s\t%s\n", mark, f.Subject, f.Detail)
 		}
@@ -171,7 +190,7 @@ func check(ctx context.Context, c *call) error {
 }
 
 func plan(ctx context.Context, c *call) error {
-	intent, err := plugin.Plan(ctx, c.config, c.opts...)
+	intent, err := plugin.Plan(ctx, c.config.Config, c.opts...)
 	if err != nil {
 		return err
 	}
@@ -187,7 +206,7 @@ func plan(ctx context.Context, c *call) error {
 }
 
 func list(ctx context.Context, c *call) error {
-	servers, err := plugin.List(ctx, c.config, c.opts...)
+	servers, err := plugin.List(ctx, c.config.Config, c.opts...)
 	if err != nil {
 		return err
 	}
@@ -199,7 +218,7 @@ func cleanup(ctx context.Context, c *call) error {
 	if c.yes {
 		do = plugin.Cleanup
 	}
-	servers, err := do(ctx, c.config, c.opts...)
+	servers, err := do(ctx, c.config.Config, c.opts...)
 	if err != nil && len(servers) == 0 {
 		return err // a table of none would read as an answer
 	}

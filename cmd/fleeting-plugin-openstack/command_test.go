@@ -39,6 +39,11 @@ name = "docker"
 name = "openstack"
 [runners.autoscaler]
 plugin = "registry.example/fleeting-plugin-openstack:1"
+max_instances = 3
+[runners.autoscaler.connector_config]
+username = "runner"
+password = "secret"
+use_static_credentials = true
 [runners.autoscaler.plugin_config]
 cloud = %q
 clouds_config = %q
@@ -202,7 +207,7 @@ func TestWrongUse(t *testing.T) {
 		"extra argument": {[]string{"check", "nope"}, exitUsage, `unexpected argument "nope"`},
 		"bad output":     {[]string{"list", "--output", "xml"}, exitUsage, `unknown format "xml"`},
 		"yes elsewhere":  {[]string{"check", "--yes"}, exitUsage, "not defined: -yes"},
-		"typo":           {[]string{"chek"}, exitUsage, `unknown command "chek"; see fleeting-plugin-openstack --help`},
+		"typo":           {[]string{"chek"}, exitUsage, `unknown command "chek"; did you mean check?`},
 		"other runner":   {[]string{"list", "--runner", "nope"}, exitUsage, `no runner named "nope"`},
 	} {
 		code, out, errs := d.run(t, row.args...)

@@ -17,57 +17,69 @@ import (
 // plugin's settings.
 type runnerConfig struct {
 	Runners []struct {
-		Name       string `toml:"name"`
-		Autoscaler struct {
-			Plugin string         `toml:"plugin"`
-			Config map[string]any `toml:"plugin_config"`
-		} `toml:"autoscaler"`
+		Name       string         `toml:"name"`
+		Autoscaler map[string]any `toml:"autoscaler"`
 	} `toml:"runners"`
+}
+
+// settings are what a file says of the plugin.
+type settings struct {
+	plugin.Config
+
+	// autoscaler is the section around plugin_config, and nil for a file that
+	// is a plugin_config.
+	autoscaler map[string]any
 }
 
 // readConfig reads the plugin's settings out of a runner's config.toml, or a
 // JSON file that holds nothing else.
-func readConfig(path, runner string) (plugin.Config, error) {
+func readConfig(path, runner string) (settings, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return plugin.Config{}, err
+		return settings{}, err
 	}
 	if filepath.Ext(path) == ".json" {
-		return plugin.ParseConfig(content)
+		config, err := plugin.ParseConfig(content)
+		return settings{Config: config}, err
 	}
 	var file runnerConfig
 	if err := toml.Unmarshal(content, &file); err != nil {
 		if mistake, ok := errors.AsType[*toml.DecodeError](err); ok {
 			line, column := mistake.Position()
-			return plugin.Config{}, fmt.Errorf("%s:%d:%d: %w", path, line, column, err)
+			return settings{}, fmt.Errorf("%s:%d:%d: %w", path, line, column, err)
 		}
-		return plugin.Config{}, fmt.Errorf("%s: %w", path, err)
+		return settings{}, fmt.Errorf("%s: %w", path, err)
 	}
-	settings, err := file.find(runner)
+	autoscaler, err := file.find(runner)
 	if err != nil {
-		return plugin.Config{}, fmt.Errorf("%s: %w", path, err)
+		return settings{}, fmt.Errorf("%s: %w", path, err)
 	}
 	// The runner hands the settings over as JSON, too.
-	raw, err := json.Marshal(settings)
+	raw, err := json.Marshal(autoscaler["plugin_config"])
 	if err != nil {
-		return plugin.Config{}, fmt.Errorf("%s: %w", path, err)
+		return settings{}, fmt.Errorf("%s: %w", path, err)
 	}
-	return plugin.ParseConfig(raw)
+	config, err := plugin.ParseConfig(raw)
+	if err != nil {
+		err = errors.Join(err, plugin.Misplaced(autoscaler))
+	}
+	return settings{Config: config, autoscaler: autoscaler}, err
 }
 
-// find returns the settings of the one runner that uses this plugin, or of the
-// one that is named.
+// find returns the [runners.autoscaler] of the one runner that uses this
+// plugin, or of the one that is named.
 func (f runnerConfig) find(name string) (map[string]any, error) {
 	var (
 		found []map[string]any
 		names []string
 	)
 	for _, r := range f.Runners {
-		if r.Autoscaler.Config == nil || name == "" && !strings.Contains(r.Autoscaler.Plugin, "openstack") {
+		uses, _ := r.Autoscaler["plugin"].(string)
+		if r.Autoscaler["plugin_config"] == nil || name == "" && !strings.Contains(uses, "openstack") {
 			continue
 		}
 		if name == "" || name == r.Name {
-			found = append(found, r.Autoscaler.Config)
+			found = append(found, r.Autoscaler)
 		}
 		names = append(names, r.Name)
 	}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -46,7 +48,14 @@ func TestTutorialShowsCheck(t *testing.T) {
 	if !ok || !closed {
 		t.Fatal("the tutorial shows no check")
 	}
-	code, out, errs := newDesk(t, goodServer+"key_name = \"fleeting\"\n").run(t, "check")
+	d := newDesk(t, goodServer+"key_name = \"fleeting\"\n")
+	key := filepath.Join(filepath.Dir(d.config), "id_ed25519")
+	if err := os.WriteFile(key, []byte("-----BEGIN OPENSSH PRIVATE KEY-----\n-----END OPENSSH PRIVATE KEY-----\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d.rewrite(t, "password = \"secret\"", fmt.Sprintf("key_path = %q", key))
+	code, out, errs := d.run(t, "check")
+	out = strings.ReplaceAll(out, key, "cloud/id_ed25519")
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}

@@ -1,13 +1,15 @@
-package cloud
+// Package nearest finds what a mistyped name was meant to be. It knows no names
+// of its own.
+package nearest
 
 import (
 	"slices"
 	"strings"
 )
 
-// Nearest returns up to n of the known names that are most like name, closest
+// To returns up to n of the known names that are most like name, closest
 // first; names that have little in common with it are left out.
-func Nearest(name string, known []string, n int) []string {
+func To(name string, known []string, n int) []string {
 	type scored struct {
 		name     string
 		distance int

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 )
 
 // Resource is something found by name or ID.
@@ -34,8 +36,8 @@ func (m *missing) Error() string {
 		b.WriteString(m.note + " ")
 	}
 	fmt.Fprintf(&b, "%s is named %q or has that ID", m.kind, m.name)
-	if nearest := Nearest(m.name, m.known, 3); len(nearest) > 0 {
-		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(quoted(nearest), ", "))
+	if near := nearest.To(m.name, m.known, 3); len(near) > 0 {
+		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(quoted(near), ", "))
 	}
 	return b.String()
 }

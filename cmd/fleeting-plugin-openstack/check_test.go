@@ -1,0 +1,79 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// rewrite changes the desk's config.toml.
+func (d desk) rewrite(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(d.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(content), from) {
+		t.Fatalf("config.toml does not say %q:\n%s", from, content)
+	}
+	if err := os.WriteFile(d.config, []byte(strings.Replace(string(content), from, to, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const wholeConnector = "[runners.autoscaler.connector_config]\nusername = \"runner\"\npassword = \"secret\"\nuse_static_credentials = true\n"
+
+// TestCheckLooksAtTheRunnersEntry: a configuration with which the runner does
+// not start or no job can run is not called well.
+func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	public := filepath.Join(folder, "key.pub")
+	private := filepath.Join(folder, "key")
+	for path, content := range map[string]string{
+		public:  "ssh-ed25519 AAAA",
+		private: "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, row := range map[string]struct {
+		from, to string
+		code     int
+		says     string
+	}{
+		"as it should be":              {"", "", exitOK, "ok    connector_config"},
+		"no connector_config":          {wholeConnector, "", exitFailed, "WRONG  connector_config"},
+		"no static credentials":        {"use_static_credentials = true\n", "", exitFailed, "without use_static_credentials = true"},
+		"no username":                  {"username = \"runner\"\n", "", exitFailed, "without username"},
+		"neither key nor password":     {"password = \"secret\"\n", "", exitFailed, "without key_path or password"},
+		"a key and no password":        {"password = \"secret\"\n", "key_path = \"" + private + "\"\n", exitOK, "holds a private key"},
+		"no such key":                  {"password = \"secret\"\n", "key_path = \"" + private + "x\"\n", exitFailed, "keyx: no such file"},
+		"a public key":                 {"password = \"secret\"\n", "key_path = \"" + public + "\"\n", exitFailed, "holds no private key"},
+		"WinRM with a key":             {"password = \"secret\"\n", "protocol = \"winrm\"\nkey_path = \"" + private + "\"\n", exitFailed, "without password"},
+		"a text for a number":          {"max_instances = 3", "max_instances = \"3\"", exitFailed, "must be a whole number, not a string"},
+		"a text for a switch":          {"use_static_credentials = true", "use_static_credentials = \"true\"", exitFailed, "must be true or false, not a string"},
+		"fewer than none":              {"max_instances = 3", "max_instances = -3", exitFailed, "must be positive"},
+		"no max_instances":             {"max_instances = 3\n", "", exitOK, "as many servers as the plugin makes: 1000"},
+		"max_instances mistyped":       {"max_instances = 3", "max_instance = 3", exitOK, "did you mean max_instances?"},
+		"a key of a newer runner":      {"max_instances = 3", "max_instances = 3\nzzz = 3", exitOK, "up to 3 servers"},
+		"more than a group may have":   {"max_instances = 3", "max_instances = 3000", exitOK, "1000 at most"},
+		"a setting one level too high": {"max_instances = 3", "max_instances = 3\nbuild_timeout = \"20m\"", exitFailed, "is in the wrong section: write build_timeout in [runners.autoscaler.plugin_config]"},
+		"a section one level too high": {"[runners.autoscaler.plugin_config.server]", "[runners.autoscaler.server]", exitUsage, "wrong section: write [runners.autoscaler.plugin_config.server]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, goodServer)
+			d.rewrite(t, row.from, row.to)
+			code, out, errs := d.run(t, "check")
+			if code != row.code || !strings.Contains(out+errs, row.says) {
+				t.Errorf("exit code %d, want %d and %q:\n%s%s", code, row.code, row.says, out, errs)
+			}
+			if code != exitUsage && !strings.Contains(out, "not looked at") {
+				t.Errorf("the output does not say what was not looked at:\n%s", out)
+			}
+		})
+	}
+}
