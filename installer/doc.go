@@ -4,7 +4,7 @@
 // The steps, each of which can be taken alone:
 //
 //	ref, err := installer.ParseReference("registry.example.com/team/plugin:1.2")
-//	policy, err := installer.ParsePolicy(toml, os.ReadFile)
+//	policy, err := installer.ReadPolicy("/etc/gitlab-runner/fleeting-policy.toml")
 //	i, err := installer.New(policy, installer.WithFolder(dir))
 //	resolution, err := i.Resolve(ctx, ref)    // which version, which digests
 //	verified, err := i.Verify(ctx, ref)       // and may it be installed

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,34 @@ import (
 
 // noFiles is a FileReader without files.
 func noFiles(name string) ([]byte, error) { return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist) }
+
+// TestReadPolicyTakesFilesBesideIt is a policy whose key lies in its own folder,
+// which is not the one that the process works in.
+func TestReadPolicyTakesFilesBesideIt(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "policy.toml")
+	write := func(name string, content []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("policy.toml", []byte("version = 1\n[[rule]]\nscope = \"registry.test/team/*\"\n[[rule.key]]\nfile = \"team.pub\"\n"))
+	if _, err := installer.ReadPolicy(path); !errors.Is(err, installer.ErrInvalidPolicy) || !strings.Contains(err.Error(), path) {
+		t.Errorf("without the key: error %v", err)
+	}
+	write("team.pub", trusttest.NewKey(t).PublicPEM(t))
+	policy, err := installer.ReadPolicy(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rules := policy.Rules(); len(rules) != 1 || len(rules[0].Signers) != 1 {
+		t.Errorf("rules = %+v", rules)
+	}
+	if _, err := installer.ReadPolicy(filepath.Join(dir, "missing.toml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("missing: error %v", err)
+	}
+}
 
 func TestParsePolicy(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -19,9 +22,41 @@ const (
 	policyLimit   = 1 << 20
 )
 
-// FileReader reads a file that a policy names, [os.ReadFile] for instance.
-// Relative names are relative to wherever the caller says.
+// FileReader reads a file that a policy names. Relative names are relative to
+// wherever the caller says; [os.ReadFile] takes the working folder, and with it
+// whoever chooses that chooses the keys.
 type FileReader func(name string) ([]byte, error)
+
+// FilesBeside reads files relative to the folder of the policy at path, as
+// policy.toml means them.
+func FilesBeside(path string) FileReader {
+	return func(name string) ([]byte, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(path), name)
+		}
+		return os.ReadFile(name)
+	}
+}
+
+// ReadPolicy reads the policy in the file at path, and the keys and trusted
+// roots that it names relative to its folder; see [ParsePolicy]. Errors name the
+// file, and are of the file system or match [ErrInvalidPolicy].
+func ReadPolicy(path string, builtIn ...Rule) (Policy, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return Policy{}, err
+	}
+	defer f.Close() //nolint:errcheck // read only
+	content, err := io.ReadAll(io.LimitReader(f, policyLimit+1))
+	if err != nil {
+		return Policy{}, err
+	}
+	policy, err := ParsePolicy(content, FilesBeside(path), builtIn...)
+	if err != nil {
+		return Policy{}, fmt.Errorf("%s: %w", path, err)
+	}
+	return policy, nil
+}
 
 // ParsePolicy reads policy.toml. It is strict: an unknown key, a rule that
 // contradicts itself, a key that cannot be read are all errors, because each

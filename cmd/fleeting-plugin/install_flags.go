@@ -195,7 +195,7 @@ func (p *policyFlags) fromFile() (installer.Policy, error) {
 	if err != nil {
 		return installer.Policy{}, err
 	}
-	policy, err := installer.ParsePolicy(content, readBeside(name), own)
+	policy, err := installer.ParsePolicy(content, installer.FilesBeside(name), own)
 	if err != nil {
 		return installer.Policy{}, fmt.Errorf("%s: %w", name, err)
 	}
@@ -219,16 +219,6 @@ func (p *policyFlags) path() (name string, explicit bool) {
 		return filepath.Join(home, ".config", "fleeting", "policy.toml"), false
 	}
 	return "", false
-}
-
-// readBeside reads files relative to the folder of another file.
-func readBeside(file string) installer.FileReader {
-	return func(name string) ([]byte, error) {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(filepath.Dir(file), name)
-		}
-		return os.ReadFile(name)
-	}
 }
 
 // installFlags are all flags of a command that resolves or installs.

@@ -60,7 +60,7 @@ is there already is never overwritten.`,
 		if err != nil {
 			return err
 		}
-		if _, err := installer.ParsePolicy([]byte(content), readBeside(name)); err != nil {
+		if _, err := installer.ParsePolicy([]byte(content), installer.FilesBeside(name)); err != nil {
 			return err
 		}
 		if err := writeNew(name, content); err != nil {
