@@ -32,7 +32,7 @@ func TestReportsAreNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, name := range strings.Fields(`C1 C2 C2b C2c C2d C2e C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 C13 C14 C15 C16 C17 C18 C19 C20 C21 C22 C23 C27
+	for name := range strings.FieldsSeq(`C1 C2 C2b C2c C2d C2e C3 C4 C5 C6 C7 C8 C9 C10 C11 C12 C13 C14 C15 C16 C17 C18 C19 C20 C21 C22 C23 C27
 		2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 26 27 28 29 30 31 32 33 34 35`) {
 		if !named[name] {
 			t.Errorf("no test names %s", name)

@@ -74,7 +74,7 @@ func checkRecording(t *testing.T, story string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	cast, err := recording.Decode(file)
 	if err != nil {
 		t.Fatal(err)
