@@ -45,6 +45,9 @@ var (
 	// ErrSparse: the registry takes no index without all that it names, so that
 	// single platforms cannot be copied there.
 	ErrSparse = errors.New("the registry insists on every platform that the index names")
+	// ErrOccupied: the place to copy to has the version's tag on other content. A
+	// version never changes, so nothing is copied. It also matches ErrRefused.
+	ErrOccupied = fmt.Errorf("%w: the destination has another artifact of this version", ErrRefused)
 	// ErrNotInstalled: no installed version satisfies the reference.
 	ErrNotInstalled = store.ErrNotInstalled
 	// ErrNoFolder: the installer was made without [WithFolder], so it cannot

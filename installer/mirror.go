@@ -24,6 +24,8 @@ const (
 
 // Destination is where a mirror is written.
 type Destination interface {
+	// Resolve finds what a tag is on; [ErrNotFound] where there is none.
+	Resolve(ctx context.Context, tag string) (ocispec.Descriptor, error)
 	// PushBlob stores a blob unless it is there.
 	PushBlob(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) (uploaded bool, err error)
 	// PushManifest stores a manifest or index, and tags it. A subject is
@@ -59,7 +61,8 @@ type Mirrored struct {
 // latest, 1 and 1.2 that point at it.
 //
 // The policy has to allow all that is copied: by evidence about the index, or
-// about each manifest of it that is wanted.
+// about each manifest of it that is wanted. If the version's tag is on other
+// content at the destination, it is [ErrOccupied].
 func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, opts MirrorOptions) (Mirrored, error) {
 	m := &mirror{to: to, manifests: map[digest.Digest]bool{}, seenBlobs: map[digest.Digest]bool{}}
 	for _, name := range opts.Platforms {
@@ -109,11 +112,26 @@ func (m *mirror) run(ctx context.Context, verified Verified) error {
 	if err != nil {
 		return err
 	}
+	if err := m.free(ctx, verified.Version.Tag(), top.Digest); err != nil {
+		return err
+	}
 	if err := m.tree(ctx, top, content, 0); err != nil {
 		return err
 	}
 	m.done.Tags = tags
 	return m.to.PushManifest(ctx, top, content, tags...)
+}
+
+// free fails if the tag of the version is on other content at the destination.
+func (m *mirror) free(ctx context.Context, tag string, want digest.Digest) error {
+	there, err := m.to.Resolve(ctx, tag)
+	if errors.Is(err, ErrNotFound) || err == nil && there.Digest == want {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: the tag %s there is %s", ErrOccupied, tag, there.Digest)
 }
 
 // tree copies a manifest with what it names, then itself, then what hangs off it.

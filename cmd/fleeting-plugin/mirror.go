@@ -35,6 +35,8 @@ func newMirrorCmd(app *cli.App) *cobra.Command {
 DESTINATION is a tar file (FILE.tar), an OCI layout folder (oci:DIR), or a
 registry with a path. One plugin goes to exactly that repository; several, and
 those that come --from a tar file or layout, go beneath it under their last name.
+Two plugins of one last name are refused: copy one at a time. A version's tag
+that is there on other content stays, and nothing is copied.
 With --from and no REF all that the mirror holds is copied.
 
 With --only-platform the index stays as it is, since it is what was signed, and
@@ -162,6 +164,9 @@ func (c *mirrorCmd) toRegistry(ctx context.Context, i *installer.Installer, refs
 		}
 		return to
 	}
+	if err := apart(refs, repository); err != nil {
+		return err
+	}
 	copied, err := c.copyAll(ctx, i, refs, func(ref installer.Reference) (installer.Destination, error) {
 		return registries.Destination(repository(ref))
 	})
@@ -169,6 +174,20 @@ func (c *mirrorCmd) toRegistry(ctx context.Context, i *installer.Installer, refs
 		return err
 	}
 	return c.print(copied, repository)
+}
+
+// apart refuses two plugins that would go to one repository.
+func apart(refs []installer.Reference, repository func(installer.Reference) string) error {
+	names := map[string]string{}
+	for _, ref := range refs {
+		to := repository(ref)
+		if other, ok := names[to]; ok && other != ref.Name() {
+			return cli.Hint(cli.Usagef("%s and %s would both go to %s", other, ref.Name(), to),
+				"copy one at a time, each to a place of its own: fleeting-plugin mirror REF DESTINATION")
+		}
+		names[to] = ref.Name()
+	}
+	return nil
 }
 
 func (c *mirrorCmd) copyAll(ctx context.Context, i *installer.Installer, refs []installer.Reference, to func(installer.Reference) (installer.Destination, error)) ([]installer.Mirrored, error) {

@@ -182,7 +182,7 @@ func (r *rebuilding) verify(ctx context.Context, ref installer.Reference) (found
 		}
 		found = append(found, published{platform, installed})
 	}
-	r.report.Reference, r.report.Version, r.report.Digest = ref, r.verified.Version.String(), r.verified.Digest().String()
+	r.report.Reference, r.report.Version, r.report.Digest = ref, r.verified.Version.String(), r.verified.Resolution.Digest().String()
 	r.report.Signers = append([]string{}, r.verified.Verification.Signers()...)
 	return found, len(platforms) < len(all), nil
 }
