@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io/fs"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -15,10 +13,11 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrVersion, cli.Usage, "give a version such as 1.2.3 or 1.2.3-rc.1")
 	app.MapError(packager.ErrReference, cli.Usage, "write host[:port]/path:version")
 	app.MapError(packager.ErrPublished, cli.Failed, "publish under a new version; --replace moves this one, and breaks whoever pinned it")
-	app.MapError(packager.ErrExists, cli.Failed, "choose another folder with --layout, or empty this one")
+	app.MapError(packager.ErrInput, cli.Usage, "")
+	app.MapError(packager.ErrExists, cli.Usage, "choose another folder with --layout, or empty this one")
 	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must stand for an index that fleeting-plugin package or the runner's releaser made")
-	app.MapError(packager.ErrPassword, cli.Failed, "set COSIGN_PASSWORD, or give --password-file")
-	app.MapError(packager.ErrKey, cli.Failed, "make a key pair with: cosign generate-key-pair")
+	app.MapError(packager.ErrPassword, cli.Usage, "set COSIGN_PASSWORD, or give --password-file")
+	app.MapError(packager.ErrKey, cli.Usage, "give the private half of a key pair, such as the cosign.key that cosign generate-key-pair makes")
 	app.MapError(packager.ErrNoIdentity, cli.Usage, "give --identity-token, or sign with --key")
 	app.MapError(packager.ErrSigningOptions, cli.Usage, "")
 	app.MapError(packager.ErrToken, cli.Failed, "the token must be for the audience sigstore, and fresh")
@@ -26,12 +25,8 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrSigningService, cli.Network, "check the service's address and try again: what was published stays and is not published twice")
 }
 
-// explain gives an error about the input the remedies as a hint. Input that is
-// not there at all is wrong usage.
+// explain gives an error about the input the remedies as a hint.
 func explain(err error) error {
-	if errors.Is(err, packager.ErrInput) && errors.Is(err, fs.ErrNotExist) {
-		err = cli.WithCode(err, cli.Usage)
-	}
 	remedies := remediesOf(err)
 	if len(remedies) == 0 {
 		return err

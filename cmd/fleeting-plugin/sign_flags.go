@@ -83,7 +83,11 @@ func (s *signFlags) readKey() ([]byte, error) {
 	if name, ok := strings.CutPrefix(s.key, "env://"); ok {
 		value, set := s.app.LookupEnv(name)
 		if !set {
-			return nil, cli.Usagef("--key %s: the variable is not set", s.key)
+			return nil, cli.Hintf(cli.Usagef("--key %s: the variable is not set", s.key), "set %s to the private key in PEM; jobs get a secret only if it is handed to them", name)
+		}
+		if strings.TrimSpace(value) == "" {
+			return nil, cli.Hintf(cli.Usagef("--key %s: the variable is empty", s.key),
+				"set %s to the private key in PEM; jobs of forks and of branches and tags that are not protected get no secrets", name)
 		}
 		return []byte(value), nil
 	}

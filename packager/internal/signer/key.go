@@ -30,6 +30,7 @@ const (
 	pemPKCS8    = "PRIVATE KEY"
 	pemEC       = "EC PRIVATE KEY"
 	pemRSA      = "RSA PRIVATE KEY"
+	pemPublic   = "PUBLIC KEY"
 )
 
 // GenerateKeyPair makes an ECDSA P-256 key as `cosign generate-key-pair` does:
@@ -106,6 +107,8 @@ func decodeKey(block *pem.Block, password []byte) (key any, err error) {
 		key, err = x509.ParseECPrivateKey(block.Bytes)
 	case pemRSA:
 		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+	case pemPublic:
+		return nil, fmt.Errorf("%w: it is a public key", ErrKey)
 	default:
 		return nil, fmt.Errorf("%w: PEM block %q", ErrKey, block.Type)
 	}
