@@ -89,7 +89,7 @@ func (d *demo) commit(ctx context.Context) []string {
 
 func (d *demo) publish(ctx context.Context) error {
 	var err error
-	if d.registry, err = startRegistry(ctx, d.path("registry")); err != nil {
+	if d.registry, err = startRegistry(ctx, "127.0.0.1:0", d.path("registry")); err != nil {
 		return err
 	}
 	d.image = d.registry.host + "/demo/fleeting-plugin-openstack:" + version

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -14,15 +15,39 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// registry is the distribution project's registry on a free port of loopback,
-// with its storage in a folder.
+// ServeRegistry serves the demo's registry until ctx ends: the distribution
+// project's, on a loopback address such as "127.0.0.1:5001", with what it holds
+// in a folder. Anybody on the machine may push to it. It says on out where it
+// answers.
+func ServeRegistry(ctx context.Context, address, dir string, out io.Writer) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return fmt.Errorf("%s: the registry asks nobody for a password; it serves on loopback only", address)
+	}
+	r, err := startRegistry(ctx, address, dir)
+	if err != nil {
+		return err
+	}
+	defer r.close()
+	if _, err := fmt.Fprintf(out, "A registry answers at %s until you press Ctrl-C. It keeps what it is given in %s.\n", r.host, dir); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}
+
+// registry is the distribution project's registry on a loopback address, with
+// its storage in a folder.
 type registry struct {
 	host   string
 	app    *handlers.App
 	server *http.Server
 }
 
-func startRegistry(ctx context.Context, dir string) (*registry, error) {
+func startRegistry(ctx context.Context, address, dir string) (*registry, error) {
 	// The registry logs to logrus' standard logger: every request, at once.
 	logrus.SetOutput(io.Discard)
 	config := &configuration.Configuration{Storage: configuration.Storage{
@@ -34,7 +59,7 @@ func startRegistry(ctx context.Context, dir string) (*registry, error) {
 	config.HTTP.Secret = "one process, one run"
 	config.Catalog.MaxEntries = 1000
 	config.Tags.MaxTags = 1000
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
