@@ -48,9 +48,7 @@ func TestTOMLSamples(t *testing.T) {
 			Version int   `toml:"version"`
 			Rule    []any `toml:"rule"`
 			Runners []struct {
-				Autoscaler struct {
-					Plugin map[string]any `toml:"plugin_config"`
-				} `toml:"autoscaler"`
+				Autoscaler map[string]any `toml:"autoscaler"`
 			} `toml:"runners"`
 		}
 		if err := toml.Unmarshal([]byte(block.Text), &sample); err != nil {
@@ -68,11 +66,12 @@ func TestTOMLSamples(t *testing.T) {
 			if _, err := installer.ParseRunnerConfig([]byte(block.Text)); err != nil {
 				t.Errorf("%s: %v", block.Where(), err)
 			}
-			if runner.Autoscaler.Plugin == nil {
+			if runner.Autoscaler["plugin_config"] == nil {
 				continue
 			}
 			configs++
-			raw, err := json.Marshal(runner.Autoscaler.Plugin)
+			checkEntry(t, block, runner.Autoscaler)
+			raw, err := json.Marshal(runner.Autoscaler["plugin_config"])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,6 +82,20 @@ func TestTOMLSamples(t *testing.T) {
 	}
 	if configs < 10 || policies < 8 {
 		t.Errorf("only %d configurations and %d policies found", configs, policies)
+	}
+}
+
+// checkEntry: what is shown as a whole entry is taken for one, so jobs have to
+// run with it. The files that key_path names are the reader's.
+func checkEntry(t *testing.T, block Block, autoscaler map[string]any) {
+	t.Helper()
+	for _, f := range plugin.CheckRunner(autoscaler) {
+		if f.Subject != "key_path" && (f.Note || !f.OK) {
+			t.Errorf("%s: %s: %s", block.Where(), f.Subject, f.Detail)
+		}
+	}
+	if autoscaler["capacity_per_instance"] == nil {
+		t.Errorf("%s: no capacity_per_instance", block.Where())
 	}
 }
 
