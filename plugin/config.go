@@ -58,9 +58,9 @@ type Config struct {
 	DeleteTimeout Duration `json:"delete_timeout"`
 
 	// How many servers are created at the same time at most, 1 to 100. If it is
-	// not set, each creation that the cloud takes on at once lets one more be
-	// under way, up to 20. Set or not, one that it refuses or puts off halves
-	// them.
+	// not set, each creation that the cloud takes on at once, while as many as
+	// allowed are under way, lets one more be so, up to 20. Set or not, one that
+	// it refuses or puts off halves them.
 	//
 	// default: `10`, growing
 	MaxParallelCreates *int `json:"max_parallel_creates"`

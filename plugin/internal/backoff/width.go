@@ -1,9 +1,9 @@
 package backoff
 
 // Width is how many creations are sent side by side. Each that the cloud takes
-// on at once allows one more, up to a bound; one that it does not take on, or
-// only after it asked for patience, halves them. It is not safe for concurrent
-// use.
+// on at once while as many as allowed are under way allows one more, up to a
+// bound; one that it does not take on, or only after it asked for patience,
+// halves them. It is not safe for concurrent use.
 type Width struct {
 	now, most, round int
 }
@@ -21,8 +21,10 @@ func (w *Width) Limit() int { return w.now }
 // the round in which it sent a creation and hands it back with the result.
 func (w *Width) Round() int { return w.round }
 
-// Widen records that a creation of this round was taken on at once. Those sent
-// before the last narrowing prove nothing about what the cloud bears since.
+// Widen records that a creation of this round was taken on at once, and that as
+// many as [Width.Limit] allows were under way with it: a width that is not used
+// up proves nothing about a greater one. Those sent before the last narrowing
+// prove nothing about what the cloud bears since.
 func (w *Width) Widen(round int) {
 	if round == w.round {
 		w.now = min(w.now+1, w.most)

@@ -29,10 +29,11 @@ func (g *Group) create(ctx context.Context, inst *instance) {
 	id, err := g.cloud.Create(ctx, inst.name, slowed)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err == nil {
-		g.width.Widen(inst.round)
-	} else {
+	switch {
+	case err != nil:
 		g.width.Narrow(inst.round)
+	case inst.filled:
+		g.width.Widen(inst.round)
 	}
 	switch {
 	case err == nil:

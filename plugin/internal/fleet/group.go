@@ -27,7 +27,8 @@ type Width interface {
 	Limit() int
 	// Round numbers the stretch between two narrowings.
 	Round() int
-	// Widen and Narrow record how a creation sent in round was answered.
+	// Widen and Narrow record how a creation sent in round was answered. Only
+	// one that was under way while no more were allowed widens.
 	Widen(round int)
 	Narrow(round int)
 }

@@ -36,6 +36,7 @@ type instance struct {
 	stray  bool   // a double that was never reported and never will be
 	epoch  int    // pace epoch in which its creation started
 	round  int    // width round in which its creation was sent
+	filled bool   // while its creation was under way, no more were allowed
 
 	reserved   time.Time // when the name was reserved
 	born       time.Time // when its creation was accepted or its server first seen

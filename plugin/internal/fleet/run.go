@@ -60,14 +60,31 @@ func (g *Group) dispatch(ctx context.Context, jobs *sync.WaitGroup) time.Duratio
 				continue
 			}
 			inst.epoch, inst.round = g.pace.Epoch(), g.width.Round()
-			inst.posted = true
+			inst.posted, inst.filled = true, false
 			inst.sent = g.now()
 		}
 		inst.busy = true
 		g.busy[job]++
+		if job == creation {
+			g.markFilled()
+		}
 		jobs.Go(func() { g.work(ctx, inst, job) })
 	}
 	return wait
+}
+
+// markFilled notes for the creations under way that they were as many as the
+// width allows. Others say nothing about what the cloud bears beyond it, so they
+// do not widen it (for TCP, RFC 7661 gives the same reason).
+func (g *Group) markFilled() {
+	if g.busy[creation] < g.width.Limit() {
+		return
+	}
+	for _, inst := range g.instances {
+		if inst.stage == queued && inst.busy {
+			inst.filled = true
+		}
+	}
 }
 
 // jobOf tells what has to be done for an instance, if anything.

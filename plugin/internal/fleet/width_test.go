@@ -107,3 +107,66 @@ func TestWidthUnderMoods(t *testing.T) {
 		})
 	}
 }
+
+// slow takes each creation on after a minute, and counts those under way.
+type slow struct {
+	*cloud
+	lock sync.Mutex
+	now  int
+}
+
+func (s *slow) Create(ctx context.Context, name string, slowed func()) (string, error) {
+	s.count(1)
+	defer s.count(-1)
+	<-time.After(time.Minute)
+	return s.cloud.Create(ctx, name, slowed)
+}
+
+// count adds to the number of creations under way and returns it.
+func (s *slow) count(more int) int {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.now += more
+	return s.now
+}
+
+// TestWidthGrowsWhileItIsUsed: creations that never filled the width do not say
+// that the cloud bears a greater one; those that did, do.
+func TestWidthGrowsWhileItIsUsed(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct{ together, times, want int }{
+		"one at a time":   {1, 20, 4},
+		"less than full":  {3, 20, 4},
+		"full":            {4, 1, 8},
+		"full, then less": {4, 10, 8},
+		"more than full":  {30, 1, 12},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := &slow{cloud: newCloud()}
+				group := fleet.New(fleet.Settings{
+					Name: "g", MaxSize: 200, ParallelDeletes: 3, BuildTimeout: 20 * time.Hour, DeleteTimeout: time.Hour,
+				}, c, &backoff.Pace{}, backoff.NewWidth(4, 12), slog.New(slog.DiscardHandler), time.Now)
+				ctx, cancel := context.WithCancel(t.Context())
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					group.Run(ctx)
+				}()
+				for range row.times {
+					group.Increase(row.together)
+					<-time.After(time.Hour)
+					report(t, group)
+				}
+				group.Increase(50)
+				synctest.Wait()
+				if got := c.count(0); got != row.want {
+					t.Errorf("%d creations under way, want %d", got, row.want)
+				}
+				cancel()
+				<-done
+			})
+		})
+	}
+}
