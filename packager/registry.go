@@ -58,6 +58,9 @@ type Event struct {
 	Subject string
 	// Size in bytes, where there is one.
 	Size int64
+	// Signed is what was signed about Subject: "signature" for the artifact
+	// itself, else the predicate type of an attestation. Empty for other events.
+	Signed string
 }
 
 // EventKind says what happened.
@@ -75,8 +78,10 @@ const (
 	EventPresent  EventKind = "present"
 	// EventReferrer: a document hangs off a manifest now.
 	EventReferrer EventKind = "attached"
-	// EventSigned: a manifest is signed.
+	// EventSigned: a manifest has a new signature or attestation.
 	EventSigned EventKind = "signed"
+	// EventSignedBefore: it had that one by the same key, and keeps it.
+	EventSignedBefore EventKind = "there"
 	// EventTagged and EventTagKept: a tag was moved, or is where it must be.
 	EventTagged  EventKind = "tagged"
 	EventTagKept EventKind = "kept"

@@ -99,10 +99,9 @@ func (p *signaturePusher) sign(ctx context.Context, subjects []ocispec.Descripto
 		if err != nil {
 			return nil, fmt.Errorf("signing %s: %w", subject.Digest, err)
 		}
-		if err := p.publish(ctx, subject, artifact.SignatureTag(subject.Digest), signed); err != nil {
+		if err := p.publish(ctx, subject, artifact.SignatureTag(subject.Digest), signed, "signature"); err != nil {
 			return nil, fmt.Errorf("publishing the signature of %s: %w", subject.Digest, err)
 		}
-		p.report(Event{Kind: EventSigned, Subject: subject.Digest.String()})
 	}
 	return p.done(subjects, nil), nil
 }
@@ -123,10 +122,9 @@ func (p *signaturePusher) attest(ctx context.Context, statements []statement) (*
 			return nil, fmt.Errorf("attesting %s: %w", st.predicateType, err)
 		}
 		for _, s := range st.subjects {
-			if err := p.publish(ctx, s, artifact.AttestationTag(s.Digest), signed); err != nil {
+			if err := p.publish(ctx, s, artifact.AttestationTag(s.Digest), signed, st.predicateType); err != nil {
 				return nil, fmt.Errorf("publishing the attestation %s of %s: %w", st.predicateType, s.Digest, err)
 			}
-			p.report(Event{Kind: EventSigned, Subject: s.Digest.String()})
 		}
 		if !slices.Contains(types, st.predicateType) {
 			types = append(types, st.predicateType)
@@ -150,16 +148,25 @@ func (p *signaturePusher) done(subjects []ocispec.Descriptor, types []string) *S
 }
 
 // publish puts one signature where each kind of verifier looks: cosign 2 under
-// the tag.
-func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descriptor, tag string, s signer.Signed) error {
+// the tag. what is [Event.Signed].
+func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descriptor, tag string, s signer.Signed, what string) error {
 	key, err := newOwnSignatures(p.signer.s.PublicKey())
 	if err != nil {
 		return err
 	}
+	before := p.present
 	if err := p.addLegacy(ctx, tag, s, key); err != nil {
 		return err
 	}
-	return p.addBundle(ctx, subject, s, key)
+	if err := p.addBundle(ctx, subject, s, key); err != nil {
+		return err
+	}
+	event := Event{Kind: EventSigned, Subject: subject.Digest.String(), Signed: what}
+	if p.present > before {
+		event.Kind = EventSignedBefore
+	}
+	p.report(event)
+	return nil
 }
 
 // legacyAttempts bounds how often a signature tag is written again because
