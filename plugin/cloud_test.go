@@ -253,6 +253,14 @@ func TestBrokenCloudsFileCostsNothing(t *testing.T) {
 		if got := w.log.lines("changed credentials are not usable"); got != 1 {
 			t.Errorf("lines about the broken file: got %d, want 1", got)
 		}
+		if err := os.Remove(w.clouds); err != nil {
+			t.Fatal(err)
+		}
+		states(t, group)
+		states(t, group)
+		if got := w.log.lines("changed credentials are not usable"); got != 2 {
+			t.Errorf("lines once the file is missing: got %d, want 1 more", got)
+		}
 		w.writeClouds(t)
 		w.RevokeTokens()
 		if got := states(t, group)[name]; got != provider.StateRunning {

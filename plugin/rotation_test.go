@@ -111,3 +111,46 @@ func TestKeystoneIsDown(t *testing.T) {
 		}
 	})
 }
+
+// TestKeystoneIsDownDuringARotation: new credentials that Keystone could not
+// look at are tried again soon, and not at each call; those that it refused are
+// not, for that locks accounts.
+func TestKeystoneIsDownDuringARotation(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		fault  sim.Fault
+		lines  int
+		tokens int
+	}{
+		"down for ten minutes": {sim.Refuse(http.StatusServiceUnavailable, "down"), 20, 1},
+		"refused":              {sim.Refuse(http.StatusUnauthorized, "wrong password"), 1, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, sim.Options{TokenLife: 24 * time.Hour})
+				group := w.start(t, nil)
+				server := w.up(t, group, 1)[0]
+				restore := w.Inject(sim.Rule{Operation: sim.OpTokenCreate, Fault: row.fault})
+				w.writeClouds(t)
+				minutes := func(n int) {
+					for started := time.Now(); time.Since(started) < time.Duration(n)*time.Minute; <-time.After(5 * time.Second) {
+						if got := states(t, group)[server]; got != provider.StateRunning {
+							t.Errorf("state: got %q, want running", got)
+						}
+					}
+				}
+				minutes(10)
+				if got := w.log.lines("not usable"); got > row.lines || got < (row.lines+1)/2 {
+					t.Errorf("attempts: got %d, want at most %d\n%s", got, row.lines, w.log)
+				}
+				restore()
+				before := w.Count(sim.OpTokenCreate)
+				minutes(2)
+				if got := w.Count(sim.OpTokenCreate) - before; got != row.tokens {
+					t.Errorf("tokens after it came back: got %d, want %d", got, row.tokens)
+				}
+			})
+		})
+	}
+}

@@ -35,6 +35,7 @@ type session struct {
 	mu        sync.Mutex
 	files     cloudsFiles
 	stamp     string
+	unusable  *unusable // nil when the last try was good
 	renewAt   time.Time
 	place     place
 	endpoints map[string]string
@@ -111,7 +112,7 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 			"%s leads to %s now, but the servers are in %s; put it back, or restart the runner", files.clouds, here, s.place)}
 	}
 	s.files, s.stamp, s.endpoints, s.place = files, files.read, endpoints, here
-	s.renewAt = renewal(result, asked)
+	s.unusable, s.renewAt = nil, renewal(result, asked)
 	s.transport.use(transport)
 	s.provider.CopyTokenFrom(once)
 	return nil
@@ -219,15 +220,29 @@ func (s *session) freshen(ctx context.Context) error {
 	return nil
 }
 
+// unusable is the stamp of changed files that were of no use, and when to try
+// them again. Never, before they change, if that is zero: asking again and again
+// with a password that was refused locks accounts.
+type unusable struct {
+	stamp string
+	again time.Time
+}
+
+// waits reports whether files of that stamp are not to be tried now.
+func (u *unusable) waits(stamp string) bool {
+	return u != nil && stamp == u.stamp && (u.again.IsZero() || time.Now().Before(u.again))
+}
+
 // RereadCredentials authenticates anew when clouds.yaml or secure.yaml changed
 // on disk since they were last read, and makes no call otherwise. Should that
 // fail, because somebody is still writing them, the present token goes on to
-// be used; when it is refused or ends, the files are read again.
+// be used until the files change again, or it is refused or ends. Files that
+// Keystone could not look at are tried again after a pause.
 func (c *Client) RereadCredentials(ctx context.Context) {
 	s := c.session
 	s.mu.Lock()
 	stamp := s.files.stamp()
-	changed := stamp != s.stamp
+	changed := stamp != s.stamp && !s.unusable.waits(stamp)
 	s.mu.Unlock()
 	if !changed {
 		return
@@ -237,7 +252,10 @@ func (c *Client) RereadCredentials(ctx context.Context) {
 		s.log.WarnContext(ctx, "changed credentials are not usable, going on with the present token", "reason", err.Error())
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.stamp = stamp // not again until they change again
+		s.unusable = &unusable{stamp: stamp}
+		if !errors.Is(err, ErrUnauthorized) && !errors.Is(err, ErrForbidden) {
+			s.unusable.again = time.Now().Add(renewPause)
+		}
 	}
 }
 
