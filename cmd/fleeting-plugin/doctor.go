@@ -73,7 +73,7 @@ stopped at once.`,
 		d.checkPolicy()
 		folder, there := d.checkFolder()
 		if folder != nil {
-			d.checkConfig(folder, config)
+			d.checkConfig(cmd.Context(), folder, config, !noStart)
 		}
 		if there {
 			d.checkInstalled(cmd.Context(), folder, !noStart)
@@ -152,8 +152,9 @@ func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
 }
 
 // checkConfig holds what the runner's configuration names against what is there.
-func (d *doctor) checkConfig(folder *installer.Folder, config string) {
-	if !placeOf(d.app, config).exists() {
+func (d *doctor) checkConfig(ctx context.Context, folder *installer.Folder, config string, start bool) {
+	if place := placeOf(d.app, config); !place.exists() {
+		d.add("configuration", "warning", "not looked at: there is none at "+place.path(), "name the runner's: --config FILE")
 		return
 	}
 	plugins, err := readConfig(d.app, config, "name the runner's configuration: --config FILE")
@@ -163,7 +164,7 @@ func (d *doctor) checkConfig(folder *installer.Folder, config string) {
 	}
 	for _, p := range plugins {
 		if p.Local {
-			d.add("configuration", "ok", fmt.Sprintf("runner %q uses %s of this machine", p.Runner, p.Text), "")
+			d.checkLocal(ctx, p, start)
 			continue
 		}
 		d.checkTaken(folder, p)
@@ -218,7 +219,7 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 			continue
 		}
 		if start {
-			d.checkStart(ctx, one, name)
+			d.checkStart(ctx, one.Path, name)
 		}
 	}
 }
@@ -231,12 +232,12 @@ func runsHere(platform string) bool {
 	return slices.Contains(artifact.Candidates(artifact.HostPlatform()), have)
 }
 
-func (d *doctor) checkStart(ctx context.Context, one installer.Installed, name string) {
-	protocol, err := startOnce(ctx, one.Path)
+func (d *doctor) checkStart(ctx context.Context, path, name string) {
+	protocol, err := startOnce(ctx, path)
 	if err != nil {
-		why, next := whyNotStarted(one.Path)
+		why, next := whyNotStarted(path)
 		if why == "" {
-			why, next = err.Error(), "start it by hand: "+one.Path+" version"
+			why, next = err.Error(), "start it by hand: "+path+" version"
 		}
 		d.add("start", "problem", name+": "+why, next)
 		return

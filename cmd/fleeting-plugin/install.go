@@ -31,7 +31,7 @@ func newInstallCmd(app *cli.App) *cobra.Command {
 		Long: `Resolve references, verify what they stand for against the policy, and install
 it where the runner looks for plugins. What is installed already is not
 downloaded again. Without REF, every plugin that the runner's configuration
-names is installed.
+names is installed; a path or a bare name there is of this machine and passed over.
 
 The runner takes the greatest version that satisfies its reference. If that would
 be one that something else installed, nothing is installed. With --locked exactly
@@ -65,7 +65,10 @@ func (c *installCmd) run(ctx context.Context, args []string) error {
 		return cli.Usagef("the lock has the name to install under; --as is for fleeting-plugin lock")
 	}
 	refs, err := wanted(c.app, args, c.config)
-	if err != nil {
+	switch {
+	case errors.Is(err, errLocalOnly):
+		return c.app.Print([]installer.Installed{}, func(io.Writer) error { return nil })
+	case err != nil:
 		return err
 	}
 	progress := &progressBars{app: c.app}
@@ -135,6 +138,9 @@ func signedBy(v installer.Verification) string {
 	return "signed by " + strings.Join(v.Signers(), ", ")
 }
 
+// errLocalOnly is no failure for whoever wants to have installed what is named.
+var errLocalOnly = errors.New("the configuration names plugins of this machine only")
+
 // wanted gives the references of a command line, else those of the runner's
 // configuration.
 func wanted(app *cli.App, args []string, config string) ([]installer.Reference, error) {
@@ -154,7 +160,10 @@ func wanted(app *cli.App, args []string, config string) ([]installer.Reference, 
 		}
 	}
 	refs := installer.References(plugins)
-	if len(refs) == 0 {
+	switch {
+	case len(refs) == 0 && len(plugins) > 0:
+		return nil, cli.Hint(cli.WithCode(errLocalOnly, cli.NotFound), "name a REF")
+	case len(refs) == 0:
 		return nil, cli.Hint(cli.WithCode(errors.New("the configuration names no plugin to install"), cli.NotFound),
 			"set plugin in [runners.autoscaler], or name a REF")
 	}
