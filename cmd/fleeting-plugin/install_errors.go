@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 
@@ -17,7 +18,11 @@ func explained(ref installer.Reference, err error) error {
 		next = append(next, "install it under a name that the runner can look up: --as "+nameFor(ref))
 	}
 	if missing, ok := errors.AsType[*installer.NoRuleError](err); ok {
-		next = append(next, "if you trust its publisher, add to policy.toml:\n\n"+missing.Suggestion())
+		next = append(next, fmt.Sprintf(`if you trust its publisher, once: --key cosign.pub
+or from now on: fleeting-plugin policy init --scope %s --signed-by-key cosign.pub
+or, where there is a policy.toml already (policy init says where), add this, and put the key beside it:
+
+%s`, missing.Name, missing.Suggestion()))
 	}
 	if len(next) == 0 {
 		return err

@@ -153,6 +153,9 @@ func newPolicyCheckCmd(app *cli.App) *cobra.Command {
 			flags.file = args[0]
 		}
 		policy, err := flags.policy()
+		if errors.Is(err, installer.ErrInvalidPolicy) {
+			return cli.Hint(err, "correct it: docs/reference/policy.md has every key; files are sought beside the policy")
+		}
 		if err != nil {
 			return err
 		}
