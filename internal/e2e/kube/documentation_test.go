@@ -91,12 +91,12 @@ const placeholder = "@sha256:DIGEST"
 // pinned parses an image's name as a kubelet does.
 func pinned(image string) error {
 	parsed, err := reference.ParseNormalizedNamed(image)
-	if open := strings.HasSuffix(image, placeholder); open && err != nil {
-		return nil // nothing runs by this name
-	} else if open {
+	switch open := strings.HasSuffix(image, placeholder); {
+	case open && err == nil:
 		return errors.New("a node takes this name")
-	}
-	if err != nil {
+	case open: // nothing runs by this name, as it should be
+		return nil
+	case err != nil:
 		return err
 	}
 	digested, ok := parsed.(reference.Digested)
