@@ -3,6 +3,7 @@ package ociregistry
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,7 +92,24 @@ func wrap(op, ref string, err error) error {
 	if _, already := errors.AsType[*Error](err); already {
 		return err
 	}
+	if response, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
+		spellDetails(response.Errors)
+	}
 	return &Error{Op: op, Ref: ref, Kind: kindOf(err), Err: err}
+}
+
+// spellDetails writes as JSON, as the registry did, what errcode would print in
+// Go's notation for maps and lists.
+func spellDetails(list errcode.Errors) {
+	for i, one := range list {
+		switch one.Detail.(type) {
+		case nil, string:
+			continue
+		}
+		if text, err := json.Marshal(one.Detail); err == nil {
+			list[i].Detail = string(text)
+		}
+	}
 }
 
 func kindOf(err error) error {
