@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (r resources) findings(config Config) []Finding {
 		findings = append(findings, good("server.key_name", server.KeyName+", of the user that the plugin authenticates as"))
 	}
 	if len(r.userData) > 0 {
-		findings = append(findings, good("server.user_data", fmt.Sprintf("%d bytes as sent", len(r.userData))))
+		findings = append(findings, userDataFinding(r.userData))
 	}
 	if server.VolumeSize > 0 {
 		findings = append(findings, good("server.volume_size", fmt.Sprintf("boots from a volume of %d GiB", server.VolumeSize)))
@@ -81,6 +82,17 @@ func (r resources) findings(config Config) []Finding {
 		})
 	}
 	return findings
+}
+
+// userDataFinding also tells of blanks in front, which come from user data that
+// was indented to fit the TOML around it.
+func userDataFinding(data []byte) Finding {
+	found := good("server.user_data", fmt.Sprintf("%d bytes as sent", len(data)))
+	if bytes.ContainsRune([]byte(" \t\r\n"), rune(data[0])) {
+		found.Note = true
+		found.Detail += "; it begins with a blank, which is sent too: begin it at the start of a line"
+	}
+	return found
 }
 
 // findingsOf spreads a list of mistakes over findings.

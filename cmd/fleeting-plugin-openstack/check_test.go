@@ -60,6 +60,7 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"max_instances mistyped":       {"max_instances = 3", "max_instance = 3", exitOK, "did you mean max_instances?"},
 		"a key of a newer runner":      {"max_instances = 3", "max_instances = 3\nzzz = 3", exitOK, "up to 3 servers"},
 		"more than a group may have":   {"max_instances = 3", "max_instances = 3000", exitOK, "1000 at most"},
+		"user data with a blank":       {"[runners.autoscaler.plugin_config.server]\n", "[runners.autoscaler.plugin_config.server]\nuser_data = \" #cloud-config\"\n", exitOK, "begins with a blank"},
 		"a setting one level too high": {"max_instances = 3", "max_instances = 3\nbuild_timeout = \"20m\"", exitFailed, "is in the wrong section: write build_timeout in [runners.autoscaler.plugin_config]"},
 		"a section one level too high": {"[runners.autoscaler.plugin_config.server]", "[runners.autoscaler.server]", exitUsage, "wrong section: write [runners.autoscaler.plugin_config.server]"},
 	} {

@@ -202,6 +202,9 @@ func plan(ctx context.Context, c *call) error {
 			return
 		}
 		fmt.Fprintf(w, "Such servers that fit into the project's limits: %d; %s would run out first.\n", intent.Room, intent.Limit)
+		if most, ok := c.config.autoscaler["max_instances"].(int64); ok && most > int64(intent.Room) {
+			fmt.Fprintf(w, "The runner may ask for more: max_instances is %d, with those that the group has already.\n", most)
+		}
 	})
 }
 

@@ -146,7 +146,7 @@ func TestPlanTellsTheRoom(t *testing.T) {
 	if code != exitOK || !strings.Contains(out, "Such servers that fit into the project's limits: 1; instances would run out first.") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
-	for _, part := range []string{`"name": "runner-RANDOM"`, `"fleeting:runner"`, "20 of 65535 characters"} {
+	for _, part := range []string{`"name": "runner-RANDOM"`, `"fleeting:runner"`, "20 of 65535 characters", "max_instances is 3"} {
 		if !strings.Contains(out, part) {
 			t.Errorf("the output does not say %s:\n%s", part, out)
 		}
