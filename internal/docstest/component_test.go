@@ -12,6 +12,26 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// TestGuideShowsTheTemplate: the workflow in the guide is the one that
+// docs/template has, which the rehearsal of a release runs.
+func TestGuideShowsTheTemplate(t *testing.T) {
+	t.Parallel()
+	read := func(path ...string) string {
+		content, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	_, workflow, found := strings.Cut(read("docs", "template", ".github", "workflows", "release.yml"), "\nname: ")
+	if !found {
+		t.Fatal("the template's workflow has no name")
+	}
+	if !strings.Contains(read("docs", "guides", "pipelines.md"), "```yaml\nname: "+workflow+"```") {
+		t.Error("docs/guides/pipelines.md shows another workflow than docs/template/.github/workflows/release.yml")
+	}
+}
+
 // TestComponent: the GitLab component is two documents, the inputs that the
 // first declares are those that the second uses, and each that has no default
 // says what it is for. GitLab's schema itself is held by .ci/component.

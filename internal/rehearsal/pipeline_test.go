@@ -178,7 +178,7 @@ func action(t *testing.T, lab *siglab.Lab) {
 	var outputs string
 	step(t, "action", func() {
 		outputs = m.runAction(t, m.work, slices.Concat(forge.github(), tokenService(t, lab, forge.commit)), map[string]string{
-			"dist": dist, "reference": reference, "tool-version": "v" + version, "flags": labFlags(lab),
+			"dist": dist, "reference": reference, "flags": labFlags(lab),
 		})
 	})
 	if !regexp.MustCompile(`^digest=sha256:[0-9a-f]{64}\n$`).MatchString(outputs) {
