@@ -35,6 +35,10 @@ type PackOptions struct {
 	// inode, size and times are as they were is not even read, as with git's
 	// index. Empty: no cache.
 	CacheDir string
+	// CacheKey seals what is remembered there; entries that another key sealed
+	// are not used. Keep it secret, and out of CacheDir, wherever others can
+	// write to that folder: without it, they choose which layer is published.
+	CacheKey []byte
 	// WindowsBases are images that Windows images are built on as well, one for
 	// each build of Windows; see [Base].
 	WindowsBases []Base
@@ -189,7 +193,7 @@ func (p *builtPlatform) image(record layerRecord, version Version, metadata Meta
 
 // storeLayer writes a layer unless the store has it already.
 func storeLayer(ctx context.Context, l layer, store layerStore, opts PackOptions) (layerRecord, error) {
-	cache := layerCache{dir: opts.CacheDir}
+	cache := layerCache{dir: opts.CacheDir, key: opts.CacheKey}
 	record, known, err := cache.get(ctx, l)
 	if err != nil {
 		return layerRecord{}, err

@@ -3,6 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -10,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
@@ -122,7 +127,9 @@ func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
 		opts.Licenses = sbom.NewModuleCache(dir)
 	}
 	if cache := p.cacheDir(); cache != "" && !p.noCache {
-		opts.CacheDir = filepath.Join(cache, "fleeting-plugin", "layers")
+		if opts.CacheKey, err = p.cacheKey(); err == nil {
+			opts.CacheDir = filepath.Join(cache, "fleeting-plugin", "layers")
+		}
 	}
 	return opts, nil
 }
@@ -166,6 +173,30 @@ func (p *packFlags) cacheDir() string {
 		return filepath.Join(home, ".cache")
 	}
 	return ""
+}
+
+// cacheKey is the key of this user on this machine for the cache of layers. It
+// lies apart from the cache, because CI systems hand folders for caches from one
+// branch to the next. A machine that has none gets a new one.
+func (p *packFlags) cacheKey() ([]byte, error) {
+	state := cmp.Or(p.app.Env("XDG_STATE_HOME"), p.app.Env("APPDATA"))
+	if state == "" {
+		state = filepath.Join(p.app.Env("HOME"), ".local", "state")
+	}
+	if !filepath.IsAbs(state) {
+		return nil, fmt.Errorf("no folder for the key of the cache: %q is not absolute", state)
+	}
+	path := filepath.Join(state, "fleeting-plugin", "layers.key")
+	key, err := os.ReadFile(path)
+	if err == nil && len(key) == sha256.Size {
+		return key, nil
+	}
+	key = make([]byte, sha256.Size)
+	rand.Read(key)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return key, durable.WriteFile(path, key, 0o600)
 }
 
 // report tells people of the steps that they wait for.
