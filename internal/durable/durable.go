@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
@@ -28,7 +29,7 @@ func WriteFile(path string, content []byte, mode fs.FileMode) error {
 // of write or another, the file is as it was before and nothing lies beside it.
 func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".new-*")
+	f, err := os.CreateTemp(dir, unfinished+"*")
 	if err != nil {
 		return err
 	}
@@ -74,12 +75,19 @@ func place(dir, target string) error {
 	return err
 }
 
+// unfinished begins the names of what did not reach its place yet.
+const unfinished = ".new-"
+
+// Unfinished reports whether a folder of that name is what [PlaceDir] leaves
+// beside its target when it is killed. It is of no use to anybody.
+func Unfinished(name string) bool { return strings.HasPrefix(name, unfinished) }
+
 // replace is for a target that cannot be moved: in a container, a folder that
 // came with the image. It is removed where it is, so that a crash can leave a
 // part of it or nothing. dir is gone afterwards. If it is dir that cannot be
 // moved there, nothing is touched.
 func replace(dir, target string) error {
-	beside := filepath.Join(filepath.Dir(target), ".new-"+filepath.Base(target))
+	beside := filepath.Join(filepath.Dir(target), unfinished+filepath.Base(target))
 	if err := errors.Join(os.RemoveAll(beside), os.Rename(dir, beside)); err != nil {
 		return err
 	}

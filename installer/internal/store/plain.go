@@ -8,6 +8,8 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // ErrSymlink is a symbolic link where the store has a folder of its own. The
@@ -63,4 +65,27 @@ func (s *Store) clear(hash string) error {
 		return err
 	}
 	return errors.Join(root.RemoveAll(filepath.FromSlash(stagingDir+"/"+hash)), root.Close())
+}
+
+// clearBeside removes the folders beside the versions of a plugin that never
+// became one. Like clear, it follows no link.
+func (s *Store) clearBeside(p Plugin) error {
+	root, err := os.OpenRoot(s.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	folder := filepath.FromSlash(p.escaped)
+	entries, err := fs.ReadDir(root.FS(), p.escaped)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	for _, entry := range entries {
+		if entry.IsDir() && durable.Unfinished(entry.Name()) {
+			err = errors.Join(err, root.RemoveAll(filepath.Join(folder, entry.Name())))
+		}
+	}
+	return errors.Join(err, root.Close())
 }

@@ -174,7 +174,7 @@ func (s *Store) Lock(ctx context.Context, p Plugin) (*Lock, error) {
 		return nil, fmt.Errorf("locking %s: %w", p.name, err)
 	}
 	lock := &Lock{plugin: p, file: file}
-	if err := s.clear(p.hash()); err != nil {
+	if err := errors.Join(s.clear(p.hash()), s.clearBeside(p)); err != nil {
 		return nil, errors.Join(fmt.Errorf("removing leftovers: %w", err), lock.Release())
 	}
 	return lock, nil

@@ -1,0 +1,65 @@
+package store_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+)
+
+// TestLeftoversBesideVersions: what a kill in the middle of a replacement leaves
+// goes when somebody works on the plugin again, and nothing else does.
+func TestLeftoversBesideVersions(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugin, err := store.NewPlugin("registry.test/a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := filepath.Join(s.Root(), "registry.test", "a")
+	for _, name := range []string{"1.2.3", ".new-1.2.4", "new-1.2.3", "other"} {
+		if err := os.MkdirAll(filepath.Join(folder, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, name, "plugin"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(folder, ".new-file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(folder, ".new-1.2.5")); err != nil {
+		t.Fatal(err)
+	}
+	lock, err := s.Lock(t.Context(), plugin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, entry := range entries {
+		got = append(got, entry.Name())
+	}
+	if diff := cmp.Diff([]string{".new-1.2.5", ".new-file", "1.2.3", "new-1.2.3", "other"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
+		t.Error(err)
+	}
+}
