@@ -60,6 +60,7 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"max_instances mistyped":       {"max_instances = 3", "max_instance = 3", exitOK, "did you mean max_instances?"},
 		"a key of a newer runner":      {"max_instances = 3", "max_instances = 3\nzzz = 3", exitOK, "up to 3 servers"},
 		"more than a group may have":   {"max_instances = 3", "max_instances = 3000", exitOK, "1000 at most"},
+		"an image unlike any":          {"Ubuntu 24.04", "zzzz", exitFailed, `there are: "Needs 20 GB"`},
 		"user data with a blank":       {"[runners.autoscaler.plugin_config.server]\n", "[runners.autoscaler.plugin_config.server]\nuser_data = \" #cloud-config\"\n", exitOK, "begins with a blank"},
 		"a setting one level too high": {"max_instances = 3", "max_instances = 3\nbuild_timeout = \"20m\"", exitFailed, "is in the wrong section: write build_timeout in [runners.autoscaler.plugin_config]"},
 		"a section one level too high": {"[runners.autoscaler.plugin_config.server]", "[runners.autoscaler.server]", exitUsage, "wrong section: write [runners.autoscaler.plugin_config.server]"},
@@ -76,5 +77,15 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 				t.Errorf("the output does not say what was not looked at:\n%s", out)
 			}
 		})
+	}
+}
+
+// TestNoConfiguration: how to name one is said.
+func TestNoConfiguration(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, goodServer)
+	d.config += ".missing"
+	if code, _, errs := d.run(t, "check"); code != exitUsage || !strings.Contains(errs, "with --config") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 }

@@ -36,7 +36,7 @@ type settings struct {
 func readConfig(path, runner string) (settings, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return settings{}, err
+		return settings{}, fmt.Errorf("%w; name the runner's config.toml with --config", err)
 	}
 	if filepath.Ext(path) == ".json" {
 		config, err := plugin.ParseConfig(content)

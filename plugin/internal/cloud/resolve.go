@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
@@ -21,6 +22,9 @@ func (r Resource) String() string {
 	}
 	return fmt.Sprintf("%s (%s)", r.Name, r.ID)
 }
+
+// maxListed is how many names are all listed when none is near.
+const maxListed = 12
 
 // missing says that nothing has a name, and what comes nearest.
 type missing struct {
@@ -38,6 +42,8 @@ func (m *missing) Error() string {
 	fmt.Fprintf(&b, "%s is named %q or has that ID", m.kind, m.name)
 	if near := nearest.To(m.name, m.known, 3); len(near) > 0 {
 		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(quoted(near), ", "))
+	} else if names := slices.Compact(slices.Sorted(slices.Values(m.known))); len(names) > 0 && len(names) <= maxListed {
+		fmt.Fprintf(&b, "; there are: %s", strings.Join(quoted(names), ", "))
 	}
 	return b.String()
 }
