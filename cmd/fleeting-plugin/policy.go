@@ -77,7 +77,7 @@ is there already is never overwritten.`,
 func startingPolicy(scope, key, identity, issuer string) (string, error) {
 	var b strings.Builder
 	b.WriteString(`# Whose plugins fleeting-plugin may install. What no rule is about is refused.
-# See docs/reference/policy.md.
+# See https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md
 version = 1
 
 # The makers of fleeting-plugin are trusted for what they publish beneath
