@@ -60,7 +60,7 @@ func Example() {
 	// scope = "registry.example.com/team/plugin"
 	//
 	// [[rule.key]]
-	// file = "cosign.pub"  # the publisher's public key
+	// file = "cosign.pub"  # the publisher's public key, beside the policy
 }
 
 // A policy can be written in code. Here two of three maintainers must have signed.

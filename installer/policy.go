@@ -152,6 +152,9 @@ func (r Rule) compile() (compiledRule, error) {
 		}
 		requirements.Signers = append(requirements.Signers, s.requirement)
 	}
+	if n := requirements.Different(); n > 0 && r.Threshold > n && r.Threshold <= len(r.Signers) {
+		return compiledRule{}, fmt.Errorf("threshold %d, but only %d of the keys and identities are different", r.Threshold, n)
+	}
 	for _, a := range r.Attestations {
 		compiled, err := a.compile()
 		if err != nil {
@@ -220,7 +223,7 @@ func (e *NoRuleError) Is(target error) bool {
 // Suggestion is the text to add to policy.toml, for somebody who has the
 // publisher's key.
 func (e *NoRuleError) Suggestion() string {
-	return fmt.Sprintf("[[rule]]\nscope = %q\n\n[[rule.key]]\nfile = \"cosign.pub\"  # the publisher's public key\n", e.Name)
+	return fmt.Sprintf("[[rule]]\nscope = %q\n\n[[rule.key]]\nfile = \"cosign.pub\"  # the publisher's public key, beside the policy\n", e.Name)
 }
 
 func checkScope(scope string) error {
@@ -228,6 +231,9 @@ func checkScope(scope string) error {
 		return errors.New("no scope")
 	}
 	elements := strings.Split(scope, "/")
+	if first := elements[0]; scope != "**" && (len(elements) == 1 || !looksLikeHost(first) && !strings.Contains(first, "*")) {
+		return fmt.Errorf("the scope %q matches nothing: it begins with a registry, as in registry.gitlab.com/%s", scope, scope)
+	}
 	for i, element := range elements {
 		if element == "**" && i == len(elements)-1 {
 			continue

@@ -76,6 +76,9 @@ func ParsePolicy(content []byte, read FileReader, builtIn ...Rule) (Policy, erro
 	if err := decoder.Decode(&file); err != nil {
 		return Policy{}, fmt.Errorf("%w: %w", ErrInvalidPolicy, readable(err))
 	}
+	if file.Version == 0 {
+		return Policy{}, fmt.Errorf("%w: it has no version: begin it with version = %d", ErrInvalidPolicy, policyVersion)
+	}
 	if file.Version != policyVersion {
 		return Policy{}, fmt.Errorf("%w: version = %d; this program reads version = %d", ErrInvalidPolicy, file.Version, policyVersion)
 	}
@@ -145,12 +148,26 @@ type RuleSummary struct {
 	Signers []string `json:"signers,omitempty"`
 	// Threshold is how many must.
 	Threshold int `json:"threshold"`
-	// Attestations are the predicate types that must be there.
-	Attestations []string `json:"attestations,omitempty"`
+	// Attestations must all be there.
+	Attestations []AttestationSummary `json:"attestations,omitempty"`
 	// MinimumAge is empty without one.
 	MinimumAge string `json:"minimumAge,omitempty"`
+	// DeniedVersions are constraints, DeniedDigests of indexes, manifests or layers.
+	DeniedVersions []string        `json:"deniedVersions,omitempty"`
+	DeniedDigests  []digest.Digest `json:"deniedDigests,omitempty"`
 	// Unsafe says that nothing is verified in this scope.
 	Unsafe bool `json:"unsafe,omitempty"`
+}
+
+// AttestationSummary describes an [Attestation]; conditions that are not made are
+// empty.
+type AttestationSummary struct {
+	// Types are the predicate types of which one must be there.
+	Types []string `json:"types"`
+	// Builder, SourceRepository and SourceRef as in [Attestation].
+	Builder          string `json:"builder,omitempty"`
+	SourceRepository string `json:"sourceRepository,omitempty"`
+	SourceRef        string `json:"sourceRef,omitempty"`
 }
 
 // Rules describes the policy, the most specific rule first.
@@ -174,14 +191,18 @@ func (r compiledRule) summary() RuleSummary {
 		}
 	}
 	for _, s := range r.requirements.Signers {
-		summary.Signers = append(summary.Signers, s.String())
+		summary.Signers = append(summary.Signers, strings.Join(append([]string{s.String()}, s.Conditions()...), "; "))
 	}
 	for _, a := range r.requirements.Attestations {
-		summary.Attestations = append(summary.Attestations, strings.Join(a.Types, " or "))
+		summary.Attestations = append(summary.Attestations, AttestationSummary{a.Types, a.Builder, a.SourceRepository, a.SourceRef.String()})
 	}
 	if r.requirements.MinimumAge > 0 {
 		summary.MinimumAge = r.requirements.MinimumAge.String()
 	}
+	for _, denied := range r.requirements.DeniedVersions {
+		summary.DeniedVersions = append(summary.DeniedVersions, denied.String())
+	}
+	summary.DeniedDigests = slices.Clone(r.requirements.DeniedDigests)
 	return summary
 }
 
@@ -254,7 +275,9 @@ func (f fileRule) rule(read FileReader) (Rule, error) {
 	}
 	if f.MinimumAge != "" {
 		age, err := time.ParseDuration(f.MinimumAge)
-		note(err)
+		if err != nil {
+			note(fmt.Errorf("minimum-age %q: hours, minutes and seconds, as in \"72h\" for three days", f.MinimumAge))
+		}
 		rule.MinimumAge = age
 	}
 	for _, text := range f.DeniedVersions {

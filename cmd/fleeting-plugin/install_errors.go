@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 
@@ -10,24 +9,16 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 )
 
-// explained adds what to do about a name that the runner cannot look up, and
-// what to put into the policy where no rule is about the plugin.
+// explained adds what to do about a name that the runner cannot look up.
 func explained(ref installer.Reference, err error) error {
-	var next []string
 	if errors.Is(err, installer.ErrName) {
-		next = append(next, "install it under a name that the runner can look up: --as "+nameFor(ref))
+		return cli.Hint(err, asName(ref))
 	}
-	if missing, ok := errors.AsType[*installer.NoRuleError](err); ok {
-		next = append(next, fmt.Sprintf(`if you trust its publisher, once: --key cosign.pub
-or from now on: fleeting-plugin policy init --scope %s --signed-by-key cosign.pub
-or, where there is a policy.toml already (policy init says where), add this, and put the key beside it:
+	return err
+}
 
-%s`, missing.Name, missing.Suggestion()))
-	}
-	if len(next) == 0 {
-		return err
-	}
-	return cli.Hint(err, strings.Join(next, "\nand: "))
+func asName(ref installer.Reference) string {
+	return "install it under a name that the runner can look up: --as " + nameFor(ref)
 }
 
 // nameFor is a name to install a plugin under: its own, without the port.
@@ -74,7 +65,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrNotPlugin, cli.Failed, "check the reference: fleeting-plugin inspect REF"},
 		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
 		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
-		{installer.ErrInvalidPolicy, cli.Usage, "fleeting-plugin policy check FILE"},
+		{installer.ErrInvalidPolicy, cli.Usage, "mend the file; https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md has every key"},
 		{installer.ErrNotLocked, cli.NotFound, "fleeting-plugin lock REF"},
 		{installer.ErrInvalidLock, cli.Usage, "write it anew: fleeting-plugin lock"},
 		{installer.ErrInvalidConfig, cli.Usage, "name the runner's configuration: --config FILE"},

@@ -102,6 +102,8 @@ type policyFlags struct {
 	keys                          []string
 	identity, issuer, trustedRoot string
 	insecure                      bool
+	// read is the policy file that was read, missing the one that was not there.
+	read, missing string
 }
 
 func newPolicyFlags(app *cli.App, cmd *cobra.Command) *policyFlags {
@@ -190,14 +192,16 @@ func (p *policyFlags) fromFile() (installer.Policy, error) {
 	}
 	content, err := readInput(name, nextPolicy)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
+		p.missing = name
 		return installer.NewPolicy(own)
 	}
 	if err != nil {
 		return installer.Policy{}, err
 	}
+	p.read = absolute(name)
 	policy, err := installer.ParsePolicy(content, installer.FilesBeside(name), own)
 	if err != nil {
-		return installer.Policy{}, fmt.Errorf("%s: %w", name, err)
+		return installer.Policy{}, fmt.Errorf("%s: %w", p.read, err)
 	}
 	return policy, nil
 }
@@ -255,7 +259,7 @@ func newFetchFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 // closing is run with the flags' temporary folders removed after it.
 func (f *installFlags) closing(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		err := run(cmd, args)
+		err := f.explain(run(cmd, args))
 		if closeErr := f.close(); closeErr != nil {
 			return errors.Join(err, closeErr)
 		}

@@ -110,8 +110,17 @@ version = 1
 	if strings.HasPrefix(identity, "^") {
 		subject = "subject-pattern"
 	}
-	fmt.Fprintf(&b, "\n[[rule.identity]]\nissuer = %s\n%s = %s\n", strconv.Quote(issuer), subject, strconv.Quote(identity))
+	fmt.Fprintf(&b, "\n[[rule.identity]]\nissuer = %s\n%s = %s\n", strconv.Quote(issuer), subject, literal(identity))
 	return b.String(), nil
+}
+
+// literal is a TOML string without escapes where it can be: patterns are full of
+// backslashes.
+func literal(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r == '\'' || r < ' ' || r == 0x7f }) {
+		return strconv.Quote(s)
+	}
+	return "'" + s + "'"
 }
 
 // writeNew writes a file that must not exist yet.
@@ -162,12 +171,33 @@ func newPolicyCheckCmd(app *cli.App) *cobra.Command {
 		rules := policy.Rules()
 		if len(refs) > 0 {
 			if rules, err = rulesFor(cmd, policy, refs); err != nil {
-				return err
+				return flags.explain(err)
 			}
 		}
+		sayOrigin(app, flags)
+		warnLax(app, rules)
 		return app.Print(rules, func(w io.Writer) error { return writeRules(w, rules) })
 	}
 	return cmd
+}
+
+// sayOrigin says which policy this is.
+func sayOrigin(app *cli.App, flags *policyFlags) {
+	switch {
+	case flags.read != "":
+		app.Statusf("read %s", flags.read)
+	case flags.missing != "":
+		app.Statusf("no policy file at %s; only the built-in rule", flags.missing)
+	}
+}
+
+// warnLax tells of rules that verify nothing for more than one plugin.
+func warnLax(app *cli.App, rules []installer.RuleSummary) {
+	for _, r := range rules {
+		if r.Unsafe && strings.Contains(r.Scope, "*") {
+			app.Logger().Warn("the rule verifies nothing, and is about more than one plugin", "scope", r.Scope)
+		}
+	}
 }
 
 // writeRules writes one rule beneath the other: a table of identities would be
@@ -183,13 +213,30 @@ func writeRules(w io.Writer, rules []installer.RuleSummary) error {
 			fmt.Fprintf(w, "  %-12s %s\n", "signer", strings.Replace(signer, " from ", "\n               from ", 1))
 		}
 		for _, attestation := range r.Attestations {
-			fmt.Fprintf(w, "  %-12s %s\n", "attestation", attestation)
+			writeAttestation(w, attestation)
 		}
 		if r.MinimumAge != "" {
 			fmt.Fprintf(w, "  %-12s %s\n", "minimum age", r.MinimumAge)
 		}
+		for _, denied := range r.DeniedVersions {
+			fmt.Fprintf(w, "  %-12s versions %s\n", "denied", denied)
+		}
+		for _, denied := range r.DeniedDigests {
+			fmt.Fprintf(w, "  %-12s %s\n", "denied", denied)
+		}
 	}
 	return nil
+}
+
+func writeAttestation(w io.Writer, a installer.AttestationSummary) {
+	fmt.Fprintf(w, "  %-12s %s\n", "attestation", strings.Join(a.Types, " or "))
+	for _, condition := range []struct{ word, value string }{
+		{"built by", a.Builder}, {"from", a.SourceRepository}, {"at", a.SourceRef},
+	} {
+		if condition.value != "" {
+			fmt.Fprintf(w, "  %-12s %s %s\n", "", condition.word, condition.value)
+		}
+	}
 }
 
 func rulesFor(cmd *cobra.Command, policy installer.Policy, texts []string) ([]installer.RuleSummary, error) {
@@ -209,7 +256,7 @@ func rulesFor(cmd *cobra.Command, policy installer.Policy, texts []string) ([]in
 func needs(r installer.RuleSummary) string {
 	switch {
 	case r.Unsafe:
-		return "NOTHING"
+		return "NOTHING (insecure-unsigned): whoever controls the registry controls what is installed"
 	case r.Threshold == 0:
 		return "attestations"
 	case r.Threshold == 1:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -71,6 +72,9 @@ func isPath(arg string) bool {
 }
 
 func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg string, allPlatforms bool) error {
+	if flags.insecure {
+		return cli.Hint(cli.Usagef("verify without verifying says nothing"), "leave out --insecure-no-verification; fleeting-plugin resolve says what a reference stands for")
+	}
 	ref, err := installer.ParseReference(arg)
 	if err != nil {
 		return err
@@ -87,28 +91,33 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 	if err != nil {
 		return explained(ref, err)
 	}
-	return app.Print(verified, func(w io.Writer) error { return writeVerified(w, verified) })
+	return app.Print(verified, func(w io.Writer) error { return writeVerified(w, verified, flags.rule(verified.Verification.Rule)) })
 }
 
-func writeVerified(w io.Writer, v installer.Verified) error {
-	fmt.Fprintf(w, "%s\n  version   %s\n  digest    %s\n  covers    %s\n  platform  %s\n  rule      %s\n  %s\n",
-		v.Reference, v.Version, v.Digest(), covers(v), v.Platform, v.Verification.Rule, signedBy(v.Verification))
-	for _, e := range v.Verification.Evidence {
-		fmt.Fprintf(w, "  %s", e.Kind)
-		for _, part := range []struct{ name, value string }{
-			{"as", e.Format}, {"of type", e.PredicateType}, {"about", e.Subject.String()}, {"from", e.SourceRepository}, {"at", e.SourceRef}, {"run", e.Run},
-		} {
-			if part.value != "" {
-				fmt.Fprintf(w, " %s %s", part.name, part.value)
-			}
+func writeVerified(w io.Writer, v installer.Verified, rule string) error {
+	fmt.Fprintln(w, v.Reference)
+	line := func(label, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "  %-11s  %s\n", label, value)
 		}
+	}
+	line("version", v.Version.String())
+	line("digest", v.Digest().String())
+	line("covers", covers(v))
+	line("platform", v.Platform)
+	line("rule", rule)
+	line("verdict", signedBy(v.Verification))
+	for _, e := range v.Verification.Evidence {
+		line(e.Kind, strings.TrimSuffix(e.Format+", "+e.PredicateType, ", "))
+		line("  about", e.Subject.String())
+		line("  from", strings.TrimSuffix(e.SourceRepository+" at "+e.SourceRef, " at "))
+		line("  run", e.Run)
 		if e.Time != nil {
-			fmt.Fprintf(w, " signed %s", e.Time.UTC().Format("2006-01-02 15:04:05Z"))
+			line("  signed", e.Time.UTC().Format("2006-01-02 15:04:05Z"))
 		}
 		if e.LogIndex != nil {
-			fmt.Fprintf(w, " log entry %d", *e.LogIndex)
+			line("  log entry", strconv.FormatInt(*e.LogIndex, 10))
 		}
-		fmt.Fprintln(w)
 	}
 	return nil
 }

@@ -21,13 +21,26 @@ type Attestation struct {
 	// SourceRepository is the URI of the repository it was built from.
 	SourceRepository string
 	// SourceRef is the git ref it was built from, matched in whole.
-	SourceRef *regexp.Regexp
+	SourceRef *Pattern
 }
 
-// Wildcard turns a text in which * stands for any characters into an expression
-// for the whole of another text.
-func Wildcard(pattern string) *regexp.Regexp {
-	return regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), `\*`, ".*") + "$")
+// Pattern is a text in which * stands for any characters. It matches whole texts.
+type Pattern struct {
+	text string
+	re   *regexp.Regexp
+}
+
+// Wildcard makes a pattern of a text.
+func Wildcard(text string) *Pattern {
+	return &Pattern{text, regexp.MustCompile("^" + strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, ".*") + "$")}
+}
+
+// String is the text, "" for no pattern.
+func (p *Pattern) String() string {
+	if p == nil {
+		return ""
+	}
+	return p.text
 }
 
 // Conditional says whether the content of the predicate matters.
@@ -134,7 +147,7 @@ func (a Attestation) checkSource(p provenance, certificate *trust.Signer) error 
 		if a.SourceRepository != "" && c.repository != a.SourceRepository {
 			return fmt.Errorf("%w: the %s says built from %q, want %q", ErrRefused, c.by, c.repository, a.SourceRepository)
 		}
-		if a.SourceRef != nil && !a.SourceRef.MatchString(c.ref) {
+		if a.SourceRef != nil && !a.SourceRef.re.MatchString(c.ref) {
 			return fmt.Errorf("%w: the %s says built from ref %q, want %s", ErrRefused, c.by, c.ref, a.SourceRef)
 		}
 	}

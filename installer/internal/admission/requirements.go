@@ -64,6 +64,17 @@ func (r Requirements) Check() error {
 	return r.checkAge()
 }
 
+// Different is the number of signers, each key and exact identity once.
+func (r Requirements) Different() int {
+	n := 0
+	for i, one := range r.Signers {
+		if !slices.ContainsFunc(r.Signers[:i], one.SameSigner) {
+			n++
+		}
+	}
+	return n
+}
+
 // needed is the number of signatures.
 func (r Requirements) needed() int {
 	if r.AttestationsSuffice {

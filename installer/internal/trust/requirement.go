@@ -138,6 +138,44 @@ func (r Requirement) String() string {
 	return "nothing chosen"
 }
 
+// SameSigner says whether both are about one key or one exact identity, whatever
+// other conditions they make. A pattern stands for several.
+func (r Requirement) SameSigner(other Requirement) bool {
+	switch {
+	case r.key != nil && other.key != nil:
+		return r.key.key.id == other.key.key.id
+	case r.identity != nil && other.identity != nil:
+		return r.identity.identity == other.identity.identity && r.identity.identity.Subject != ""
+	}
+	return false
+}
+
+// Conditions are what else is asked for, or not, beside what String says.
+func (r Requirement) Conditions() []string {
+	var conditions []string
+	if r.identity != nil && r.identity.TimestampSuffices {
+		conditions = append(conditions, "a timestamp suffices in place of a log entry")
+	}
+	if r.identity != nil && r.identity.UnsafeNoSCT {
+		conditions = append(conditions, "without the certificate log's promise (insecure-no-sct)")
+	}
+	if root := r.roots(); root != nil && root.digest != digest.FromBytes(publicRoot) {
+		conditions = append(conditions, "trusted root "+root.digest.String())
+	}
+	return conditions
+}
+
+// roots is the trusted root, nil for a key without one.
+func (r Requirement) roots() *TrustedRoot {
+	switch {
+	case r.key != nil:
+		return r.key.Roots
+	case r.identity != nil:
+		return r.identity.Roots
+	}
+	return nil
+}
+
 // ProvesTime says whether evidence can prove when it was made: a signature with
 // a bare key cannot, whatever it carries, for lack of a trusted root.
 func (r Requirement) ProvesTime() bool {
