@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -57,7 +58,7 @@ func Build(ctx context.Context, source Source, target Target, output string, opt
 		return Comparison{}, err
 	}
 	cmd := exec.CommandContext(ctx, "go", recipe.arguments(dir, output)...) // #nosec G204 -- every argument was checked by the recipe
-	cmd.Env = append(environment(), recipe.Env...)
+	cmd.Env = slices.Concat(environment(), harmless(ctx, dir), recipe.Env)
 	if err := run(cmd); err != nil {
 		return Comparison{}, err
 	}

@@ -146,7 +146,10 @@ func Head(ctx context.Context, dir string) (commit string, modified bool) {
 	if err != nil {
 		return "", false
 	}
-	status, err := git(ctx, "-C", dir, "status", "--porcelain")
+	cmd := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain")
+	cmd.Env = append(environment(), harmless(ctx, dir)...)
+	out, err := cmd.CombinedOutput()
+	status := strings.TrimSpace(string(out))
 	return commit, err != nil || status != ""
 }
 
@@ -170,4 +173,33 @@ func environment() []string {
 			"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
 		}, name)
 	})
+}
+
+// harmless gives the variables that keep git in dir, the go command's too, from
+// running what the .git/config there names: it came with the checkout. What the
+// user configured stays. https://git-scm.com/docs/git-config#ENVIRONMENT
+func harmless(ctx context.Context, dir string) []string {
+	settings := [][2]string{{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"}}
+	listed, err := git(ctx, "-C", dir, "config", "--list", "--show-scope", "--name-only", "-z")
+	if err != nil {
+		listed = "" // no repository, so nothing is read from it
+	}
+	fields := strings.Split(listed, "\x00")
+	for i := 0; i+1 < len(fields); i += 2 {
+		scope, name := fields[i], fields[i+1]
+		if scope != "local" && scope != "worktree" || !strings.HasPrefix(name, "filter.") {
+			continue
+		}
+		switch name[strings.LastIndexByte(name, '.'):] {
+		case ".clean", ".smudge", ".process":
+			settings = append(settings, [2]string{name, ""})
+		case ".required":
+			settings = append(settings, [2]string{name, "false"})
+		}
+	}
+	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))}
+	for i, setting := range settings {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, setting[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, setting[1]))
+	}
+	return env
 }

@@ -1,0 +1,52 @@
+package rebuild_test
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/rebuild"
+)
+
+// TestForeignConfiguration: a checkout that somebody else made may be packed
+// with a .git/config; looking at it runs none of the programs named there.
+func TestForeignConfiguration(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ran := filepath.Join(t.TempDir(), "ran")
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=a", "-c", "user.email=a@example.com"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "--quiet")
+	for name, content := range map[string]string{"file": "one", ".gitattributes": "file filter=a.b\nother filter=c\n", "other": "one"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	git("add", ".")
+	git("commit", "--quiet", "-m", "one")
+	git("config", "filter.a.b.clean", "echo clean >> "+ran+"; cat")
+	git("config", "filter.c.process", "echo process >> "+ran)
+	git("config", "filter.c.required", "true")
+	git("config", "core.fsmonitor", "echo fsmonitor >> "+ran)
+	later := time.Now().Add(time.Hour)
+	for _, name := range []string{"file", "other"} {
+		if err := os.Chtimes(filepath.Join(dir, name), later, later); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if commit, modified := rebuild.Head(t.Context(), dir); commit == "" || modified {
+		t.Errorf("commit %q, modified %t; want a commit and no modification", commit, modified)
+	}
+	if content, err := os.ReadFile(ran); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("ran: %s (%v)", content, err)
+	}
+}
