@@ -210,7 +210,7 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 			d.add("files", "warning", name+" was installed by something else; the runner takes it", "fleeting-plugin install "+one.Receipt.Name)
 			continue
 		case err != nil:
-			d.add("files", "problem", err.Error(), "fleeting-plugin install --reinstall "+one.Receipt.Reference.String())
+			d.add("files", "problem", err.Error(), reinstall(one.Receipt))
 			continue
 		}
 		d.add("files", "ok", name, "")
@@ -270,4 +270,14 @@ func startOnce(ctx context.Context, path string) (protocol int, err error) {
 		return 0, err
 	}
 	return client.NegotiatedVersion(), nil
+}
+
+// reinstall is the command that puts an installed plugin back as it was, under
+// the name that it has.
+func reinstall(r installer.Receipt) string {
+	command := "fleeting-plugin install --reinstall "
+	if r.Name != r.Reference.Name() {
+		command += "--as " + r.Name + " "
+	}
+	return command + r.Reference.String()
 }

@@ -49,7 +49,7 @@ only if they are configured to; nothing is tagged in one that does not.`,
 	}
 	c.flags = newFetchFlags(app, cmd)
 	cmd.Flags().StringVar(&c.config, "config", "", "mirror every plugin that this runner configuration names")
-	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this platform (repeatable)")
+	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this `platform` (repeatable)")
 	cmd.RunE = c.flags.closing(func(cmd *cobra.Command, args []string) error {
 		return c.run(cmd.Context(), args[:len(args)-1], args[len(args)-1])
 	})

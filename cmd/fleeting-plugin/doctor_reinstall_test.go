@@ -1,0 +1,25 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+)
+
+// TestReinstallNamesTheName holds that the command that doctor prints installs
+// under the name that is there.
+func TestReinstallNamesTheName(t *testing.T) {
+	t.Parallel()
+	ref, err := installer.ParseReference("127.0.0.1:5000/team/plugin:1.2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"registry.example.com/team/plugin": "fleeting-plugin install --reinstall --as registry.example.com/team/plugin 127.0.0.1:5000/team/plugin:1.2",
+		ref.Name():                         "fleeting-plugin install --reinstall 127.0.0.1:5000/team/plugin:1.2",
+	} {
+		if got := reinstall(installer.Receipt{Name: name, Reference: ref}); got != want {
+			t.Errorf("got %s; want %s", got, want)
+		}
+	}
+}
