@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -210,6 +211,7 @@ func (b *built) plan(ctx context.Context, repo Repository, out *Released, opts R
 		for _, p := range opts.Predicates {
 			out.Attested = append(out.Attested, p.Type)
 		}
+		slices.Sort(out.Attested)
 	}
 	if opts.SkipAliases {
 		return nil
