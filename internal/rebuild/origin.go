@@ -146,7 +146,7 @@ func Head(ctx context.Context, dir string) (commit string, modified bool) {
 	if err != nil {
 		return "", false
 	}
-	cmd := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain")
+	cmd := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain") // #nosec G204 -- the folder that the user named
 	cmd.Env = append(environment(), harmless(ctx, dir)...)
 	out, err := cmd.CombinedOutput()
 	status := strings.TrimSpace(string(out))
