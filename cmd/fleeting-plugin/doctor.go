@@ -45,6 +45,7 @@ type doctor struct {
 	app      *cli.App
 	folder   *folderFlags
 	policy   *policyFlags
+	registry *cli.RegistryFlags
 	findings []finding
 }
 
@@ -60,16 +61,17 @@ func newDoctorCmd(app *cli.App) *cobra.Command {
 		Use:   "doctor",
 		Short: "Look for what keeps installed plugins from working",
 		Long: `Check the folder and its permissions, the policy, what the runner's configuration
-names, every installed file against its receipt, and, unless --no-start is given,
+names, as whom its registries would be asked, every installed file against its receipt, and, unless --no-start is given,
 that each installed executable starts and answers as the runner expects. Plugins
 are started with nothing in their environment but what they need for that, and
 stopped at once.`,
 	}
 	folder, policy := newFolderFlags(app, cmd), newPolicyFlags(app, cmd)
+	registry := app.RegistryFlags(cmd.Flags())
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d := &doctor{app: app, folder: folder, policy: policy}
+		d := &doctor{app: app, folder: folder, policy: policy, registry: registry}
 		d.checkPolicy()
 		folder, there := d.checkFolder()
 		if folder != nil {
@@ -162,6 +164,7 @@ func (d *doctor) checkConfig(ctx context.Context, folder *installer.Folder, conf
 		d.add("configuration", "problem", err.Error(), d.app.HintOf(err))
 		return
 	}
+	d.checkCredentials(ctx, plugins)
 	for _, p := range plugins {
 		if p.Local {
 			d.checkLocal(ctx, p, start)

@@ -50,7 +50,7 @@ func (r *RegistryFlags) Options() (ociregistry.Options, error) {
 		sources = nil // the flag is the only place, but for the registry of the CI job
 	}
 	// A container may have no home folder; what is public can still be read.
-	if len(r.credentialFiles()) > 0 {
+	if len(r.CredentialFiles()) > 0 {
 		store, err := r.Credentials(false)
 		if err != nil {
 			return ociregistry.Options{}, err
@@ -93,17 +93,18 @@ func (r *RegistryFlags) certificateFolders() []string {
 // that is written to: --registry-config, else Docker's. allowPlainText lets a
 // password be stored without a credential helper.
 func (r *RegistryFlags) Credentials(allowPlainText bool) (*ociregistry.CredentialStore, error) {
-	files := r.credentialFiles()
+	files := r.CredentialFiles()
 	if len(files) == 0 {
 		return nil, Usagef("no place for registry credentials: set HOME or DOCKER_CONFIG, or give --registry-config")
 	}
 	return ociregistry.OpenCredentialStore(allowPlainText, files...)
 }
 
-// credentialFiles lists the places in the order of docker, podman and oras:
+// CredentialFiles lists the places of credentials, whether or not there is a
+// file, in the order of docker, podman and oras:
 // https://docs.docker.com/reference/cli/docker/#configuration-files and
 // containers-auth.json(5).
-func (r *RegistryFlags) credentialFiles() []string {
+func (r *RegistryFlags) CredentialFiles() []string {
 	if r.configFile != "" {
 		return []string{r.configFile}
 	}

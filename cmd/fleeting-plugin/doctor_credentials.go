@@ -1,0 +1,54 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+)
+
+// checkCredentials says as whom the registries of the plugins would be asked.
+// It asks none of them: `login` tries what it stores.
+func (d *doctor) checkCredentials(ctx context.Context, plugins []installer.ConfigPlugin) {
+	opts, err := d.registry.Options()
+	if err != nil {
+		d.add("credentials", "problem", err.Error(), d.app.HintOf(err))
+		return
+	}
+	for _, name := range d.registry.CredentialFiles() {
+		d.checkCredentialFile(name)
+	}
+	var hosts []string
+	for _, ref := range installer.References(plugins) {
+		if host := ref.Registry(); host != "" && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	for _, host := range hosts {
+		found, err := opts.Credentials(ctx, host)
+		switch {
+		case err != nil:
+			d.add("credentials", "problem", fmt.Sprintf("%s: %v", host, err), "fleeting-plugin login "+host)
+		case found.IsZero():
+			d.add("credentials", "ok", host+": none, so it is asked as anybody", "")
+		case found.Username == "":
+			d.add("credentials", "ok", host+": a token", "")
+		default:
+			d.add("credentials", "ok", host+": as "+found.Username, "")
+		}
+	}
+}
+
+// checkCredentialFile finds passwords that others may read.
+func (d *doctor) checkCredentialFile(name string) {
+	info, err := os.Stat(name)
+	if err != nil || runtime.GOOS == "windows" {
+		return
+	}
+	if mode := info.Mode().Perm(); mode&0o044 != 0 {
+		d.add("credentials", "warning", fmt.Sprintf("others may read %s (%s)", name, mode), "chmod 600 "+name)
+	}
+}
