@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -99,10 +98,15 @@ func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptio
 
 // runs says whether what is installed is for the installer's platform: a folder
 // can be prepared for another machine.
-func (i *Installer) runs(installed Installed) bool {
-	name, osVersion, _ := strings.Cut(installed.Receipt.Platform, ":")
-	platform, err := artifact.ParsePlatform(name)
-	return err == nil && rankOf(i.platform, platform.WithOSVersion(osVersion)) >= 0
+func (i *Installer) runs(installed Installed) bool { return installed.runsOn(i.platform) }
+
+// RunsHere reports whether what is installed is for this machine's platform, or
+// for one whose executables it runs, as linux/arm/v6 on linux/arm/v7.
+func (i Installed) RunsHere() bool { return i.runsOn(artifact.HostPlatform()) }
+
+func (i Installed) runsOn(host artifact.Platform) bool {
+	platform, err := artifact.ReadPlatform(i.Receipt.Platform)
+	return err == nil && rankOf(host, platform) >= 0
 }
 
 // allows says whether the policy that decided about what is installed is still

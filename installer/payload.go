@@ -37,7 +37,7 @@ type payload struct {
 // findPayload recognises what publishers make: the runner's layout first, by its
 // annotation; then images by their entrypoint; then a file as oras pushes it.
 func findPayload(ctx context.Context, src Fetcher, chain admission.Chain, platform string) (payload, error) {
-	p, err := artifact.ParsePlatform(strings.SplitN(platform, ":", 2)[0])
+	p, err := artifact.ReadPlatform(platform)
 	if err != nil {
 		return payload{}, err
 	}

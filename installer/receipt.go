@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -103,8 +102,7 @@ func (r Receipt) check() error {
 			return fmt.Errorf("%w: digest %q: %w", ErrInvalidReceipt, d, err)
 		}
 	}
-	platform, _, _ := strings.Cut(r.Platform, ":")
-	if _, err := artifact.ParsePlatform(platform); err != nil {
+	if _, err := artifact.ReadPlatform(r.Platform); err != nil {
 		return fmt.Errorf("%w: %w", ErrInvalidReceipt, err)
 	}
 	if r.Executable != "plugin" && r.Executable != "plugin.exe" {

@@ -9,8 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -18,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 )
 
@@ -217,7 +214,7 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 			continue
 		}
 		d.add("files", "ok", name, "")
-		if !runsHere(one.Receipt.Platform) {
+		if !one.RunsHere() {
 			d.add("start", "warning", name+" is for "+one.Receipt.Platform, "")
 			continue
 		}
@@ -225,14 +222,6 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 			d.checkStart(ctx, one.Path, name)
 		}
 	}
-}
-
-func runsHere(platform string) bool {
-	have, err := artifact.ParsePlatform(strings.SplitN(platform, ":", 2)[0])
-	if err != nil {
-		return false
-	}
-	return slices.Contains(artifact.Candidates(artifact.HostPlatform()), have)
 }
 
 func (d *doctor) checkStart(ctx context.Context, path, name string) {

@@ -280,8 +280,7 @@ func (r *rebuilding) checkout(ctx context.Context) (string, error) {
 // platform builds for one platform. The error is of the context or the disk;
 // that it cannot be built is an outcome.
 func (r *rebuilding) platform(ctx context.Context, checkout string, from published) error {
-	name, _, _ := strings.Cut(from.platform, ":")
-	p, err := artifact.ParsePlatform(name)
+	p, err := artifact.ReadPlatform(from.platform)
 	if err != nil {
 		return err
 	}

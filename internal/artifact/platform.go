@@ -39,6 +39,16 @@ func ParsePlatform(s string) (Platform, error) {
 	return PlatformFromOCI(p)
 }
 
+// ReadPlatform reads what [Platform.String] writes, an os.version included.
+func ReadPlatform(s string) (Platform, error) {
+	name, osVersion, _ := strings.Cut(s, ":")
+	p, err := ParsePlatform(name)
+	if err != nil {
+		return Platform{}, err
+	}
+	return p.WithOSVersion(osVersion), nil
+}
+
 // splitVariant takes the folder form apart: "armv7" is arm, v7.
 func splitVariant(arch string) (base, variant string) {
 	for _, base := range []string{"arm64", "arm", "amd64"} {

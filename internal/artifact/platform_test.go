@@ -83,3 +83,17 @@ func TestKnownPlatformsAreDistinctAndParse(t *testing.T) {
 		t.Errorf("host %v is not among the known platforms", artifact.HostPlatform())
 	}
 }
+
+func TestReadPlatform(t *testing.T) {
+	t.Parallel()
+	for _, p := range artifact.Known() {
+		for _, want := range []artifact.Platform{p, p.WithOSVersion("10.0.20348.2113")} {
+			if got, err := artifact.ReadPlatform(want.String()); err != nil || got != want {
+				t.Errorf("%s: got %v, %v", want, got, err)
+			}
+		}
+	}
+	if _, err := artifact.ReadPlatform("linux:1"); err == nil {
+		t.Error("linux:1 was read")
+	}
+}
