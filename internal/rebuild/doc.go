@@ -8,7 +8,8 @@
 // is an [Origin], read from a SLSA provenance. What is not written in Go is
 // built by a command that the caller gives.
 //
-// The package verifies no signature and talks to no registry: whether what it
-// compares with is what the publisher signed is for the caller to know. It
-// starts the go command, git, and the caller's command.
+// [Run] takes all steps for a reference: the installer fetches and verifies it,
+// so that what is compared with is what the publisher signed. The package itself
+// verifies no signature and talks to no registry. It starts the go command, git,
+// and the caller's command.
 package rebuild

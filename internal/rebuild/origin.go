@@ -25,6 +25,9 @@ var (
 	ErrNoCommit = errors.New("the repository does not have the commit")
 )
 
+// ErrCheckout is a checkout that was named and is not there.
+var ErrCheckout = errors.New("no checkout")
+
 // Origin says where the source of something published is.
 type Origin struct {
 	// Repository is the address of a git repository, https://….
@@ -107,13 +110,15 @@ func loopback(host string) bool {
 
 // Clone fetches the source into dir, which must not be there, and checks the
 // commit out. The errors are [ErrOrigin], [ErrFetch], [ErrNoCommit] and that git
-// is not there, [exec.ErrNotFound]. Only https is spoken, and no hook and no submodule of the
+// is not there, [exec.ErrNotFound]. Only the address's own protocol is spoken, so
+// that https is not redirected to http, and no hook and no submodule of the
 // repository is used. git compares every object with the commit's name, so what
 // lies there is what the name stands for.
 func (o Origin) Clone(ctx context.Context, dir string) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
+	scheme, _, _ := strings.Cut(o.Repository, "://")
 	for _, step := range []struct {
 		failure error
 		args    []string
@@ -122,7 +127,7 @@ func (o Origin) Clone(ctx context.Context, dir string) error {
 		{ErrNoCommit, []string{"-C", dir, "cat-file", "-e", o.Revision + "^{commit}"}},
 		{nil, []string{"-C", dir, "-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "-c", "submodule.recurse=false", "checkout", "--quiet", "--detach", o.Revision}},
 	} {
-		out, err := git(ctx, step.args...)
+		out, err := gitOver(ctx, strings.ToLower(scheme), step.args...)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -153,12 +158,16 @@ func Head(ctx context.Context, dir string) (commit string, modified bool) {
 	return commit, err != nil || status != ""
 }
 
-// git runs git without hooks: a user whose core.hooksPath is relative would run
-// those that lie in the source.
-func git(ctx context.Context, args ...string) (string, error) {
+// git runs git without a network.
+func git(ctx context.Context, args ...string) (string, error) { return gitOver(ctx, "", args...) }
+
+// gitOver runs git, which speaks no other protocol, and without hooks: a user
+// whose core.hooksPath is relative would run those that lie in the source.
+// https://git-scm.com/docs/git#Documentation/git.txt-GITALLOWPROTOCOL
+func gitOver(ctx context.Context, protocol string, args ...string) (string, error) {
 	args = append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...) // #nosec G204 -- addresses and commits are checked above
-	cmd.Env = append(environment(), "GIT_ALLOW_PROTOCOL=https:http", "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1")
+	cmd.Env = append(environment(), "GIT_ALLOW_PROTOCOL="+protocol, "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1")
 	out, err := cmd.CombinedOutput()
 	return strings.TrimSpace(string(out)), err
 }

@@ -1,0 +1,71 @@
+package rebuild
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/installer"
+)
+
+// checkout gives the folder with the source, and reports what is known of it.
+func (r *rebuilding) checkout(ctx context.Context) (dir string, err error) {
+	if r.report.Source, err = r.origin(); err != nil {
+		return "", err
+	}
+	if r.Source != "" {
+		return r.given(ctx)
+	}
+	origin := r.report.Source
+	if err := origin.Check(); err != nil {
+		return "", err
+	}
+	r.Status("cloning   %s at %s", origin.Repository, origin.Revision)
+	dir = filepath.Join(r.work, "source")
+	return dir, origin.Clone(ctx, dir)
+}
+
+// origin is where the source is said to be: by the provenance, else by the
+// annotations.
+func (r *rebuilding) origin() (Origin, error) {
+	predicate, by, ok := r.verified.Provenance()
+	if !ok {
+		return Origin{
+			Repository: r.verified.Annotation(ocispec.AnnotationSource),
+			Revision:   r.verified.Annotation(ocispec.AnnotationRevision),
+		}, nil
+	}
+	origin, err := ReadProvenance(predicate)
+	if err != nil {
+		return Origin{}, err
+	}
+	// The authority vouches for the certificate; the predicate is what the signer
+	// wrote.
+	if by.SourceDigest != "" && by.SourceDigest != origin.Revision {
+		return Origin{}, fmt.Errorf("%w: the provenance names commit %s, its signer's certificate %s", installer.ErrRefused, origin.Revision, by.SourceDigest)
+	}
+	return origin, nil
+}
+
+// given is the checkout that the caller brings. That it is another commit is
+// said, and shows in what is built.
+func (r *rebuilding) given(ctx context.Context) (string, error) {
+	if info, err := os.Stat(r.Source); err != nil || !info.IsDir() {
+		return "", fmt.Errorf("%w: there is no folder %s", ErrCheckout, r.Source)
+	}
+	published := r.report.Source.Revision
+	head, modified := Head(ctx, r.Source)
+	r.report.Checkout, r.report.Modified = r.Source, modified
+	switch {
+	case head == "":
+		r.Warn("%s is no git checkout, so its commit cannot be told", r.Source)
+	case published != "" && head != published:
+		r.Warn("%s is at commit %s, published is %s", r.Source, head, published)
+	case modified:
+		r.Warn("files in %s differ from its commit", r.Source)
+	}
+	return filepath.Abs(r.Source)
+}
