@@ -17,7 +17,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/dist"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // version is what the demo publishes.
@@ -34,7 +34,7 @@ type Options struct {
 	Environ []string
 	// Platforms to build for; none means Linux on three processors and Windows.
 	// The platform that the demo runs on is always among them.
-	Platforms []dist.Platform
+	Platforms []artifact.Platform
 	// Keep leaves the demo's folder behind, and says where it is.
 	Keep bool
 }

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/dist"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // TestRun tells the whole story, built for this machine only.
@@ -19,7 +18,7 @@ func TestRun(t *testing.T) {
 	var out strings.Builder
 	err := Run(t.Context(), Options{
 		Source: "../..", Out: &out, Environ: os.Environ(),
-		Platforms: []dist.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}},
+		Platforms: []artifact.Platform{artifact.HostPlatform()},
 	})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.String())

@@ -7,10 +7,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
@@ -24,22 +24,19 @@ const installedAs = "registry.example.com/demo/fleeting-plugin-openstack"
 // refusedByPolicy is the exit code for what a policy does not allow.
 const refusedByPolicy = 3
 
-// platforms are those that the demo builds for: three processors of Linux, one
-// of Windows, and the machine that it runs on.
-func (d *demo) platforms() []dist.Platform {
+// platforms are those that the demo builds for, with the machine that it runs on.
+func (d *demo) platforms() ([]artifact.Platform, error) {
 	list := d.opts.Platforms
 	if len(list) == 0 {
-		list = []dist.Platform{
-			{OS: "linux", Arch: "amd64"},
-			{OS: "linux", Arch: "arm64"},
-			{OS: "windows", Arch: "amd64"},
+		var err error
+		if list, err = dist.ParsePlatforms("linux/amd64 linux/arm64 windows/amd64"); err != nil {
+			return nil, err
 		}
 	}
-	host := dist.Platform{OS: runtime.GOOS, Arch: runtime.GOARCH}
-	if !slices.Contains(list, host) {
+	if host := artifact.HostPlatform(); !slices.Contains(list, host) {
 		list = append(slices.Clone(list), host)
 	}
-	return list
+	return list, nil
 }
 
 func (d *demo) build(ctx context.Context) error {
@@ -52,13 +49,17 @@ func (d *demo) build(ctx context.Context) error {
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the tools: %w\n%s", err, output)
 	}
+	platforms, err := d.platforms()
+	if err != nil {
+		return err
+	}
 	var names []string
-	for _, p := range d.platforms() {
+	for _, p := range platforms {
 		names = append(names, p.String())
 	}
 	d.say("and the plugin, reproducibly, for %s; each takes a while the first time", strings.Join(names, ", "))
-	_, err := dist.Build(ctx, dist.Options{
-		Source: d.opts.Source, Out: d.path("dist"), Version: version, Platforms: d.platforms(),
+	_, err = dist.Build(ctx, dist.Options{
+		Source: d.opts.Source, Out: d.path("dist"), Version: version, Platforms: platforms,
 		PluginOnly: true, Env: d.opts.Environ, Log: d,
 	})
 	return err

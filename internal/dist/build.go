@@ -13,6 +13,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // The commands of a release.
@@ -31,8 +33,8 @@ type Options struct {
 	Version string
 	// Revision is the commit, or "".
 	Revision string
-	// Platforms to build for; none means [DefaultPlatforms].
-	Platforms []Platform
+	// Platforms to build for.
+	Platforms []artifact.Platform
 	// PluginOnly leaves the distribution tool out.
 	PluginOnly bool
 	// Env is added to the environment of the go command.
@@ -54,10 +56,6 @@ type File struct {
 // people download (bin/NAME-OS-ARCH), and bin/SHA256SUMS. The folders bin and
 // plugin of an earlier build go first. It returns all files, sorted by path.
 func Build(ctx context.Context, opts Options) ([]File, error) {
-	platforms := opts.Platforms
-	if len(platforms) == 0 {
-		platforms = DefaultPlatforms()
-	}
 	out, err := filepath.Abs(opts.Out)
 	if err != nil {
 		return nil, err
@@ -66,7 +64,7 @@ func Build(ctx context.Context, opts Options) ([]File, error) {
 	if err := errors.Join(os.RemoveAll(filepath.Join(out, "bin")), os.RemoveAll(filepath.Join(out, "plugin"))); err != nil {
 		return nil, err
 	}
-	for _, p := range platforms {
+	for _, p := range opts.Platforms {
 		if err := buildPlatform(ctx, opts, p, out); err != nil {
 			return nil, fmt.Errorf("building for %s: %w", p, err)
 		}
@@ -77,29 +75,29 @@ func Build(ctx context.Context, opts Options) ([]File, error) {
 	return Files(out)
 }
 
-func buildPlatform(ctx context.Context, opts Options, p Platform, out string) error {
+func buildPlatform(ctx context.Context, opts Options, p artifact.Platform, out string) error {
 	bin := filepath.Join(out, "bin")
-	download := filepath.Join(bin, pluginName+"-"+p.suffix())
-	if err := goBuild(ctx, opts, p, pluginName, download); err != nil {
+	plugin := filepath.Join(bin, download(pluginName, p))
+	if err := goBuild(ctx, opts, p, pluginName, plugin); err != nil {
 		return err
 	}
-	packaged := filepath.Join(out, "plugin", filepath.FromSlash(p.dir()), "plugin"+p.extension())
-	if err := link(download, packaged); err != nil {
+	packaged := filepath.Join(out, "plugin", filepath.FromSlash(p.Dir()), p.Executable())
+	if err := link(plugin, packaged); err != nil {
 		return err
 	}
 	if opts.PluginOnly {
 		return nil
 	}
-	return goBuild(ctx, opts, p, toolName, filepath.Join(bin, toolName+"-"+p.suffix()))
+	return goBuild(ctx, opts, p, toolName, filepath.Join(bin, download(toolName, p)))
 }
 
-func goBuild(ctx context.Context, opts Options, p Platform, command, target string) error {
+func goBuild(ctx context.Context, opts Options, p artifact.Platform, command, target string) error {
 	ldflags := fmt.Sprintf("-s -w -X main.version=%s -X main.revision=%s", opts.Version, opts.Revision)
 	//nolint:gosec // the arguments are ours: a command of this module and a target folder
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
 		"-ldflags", ldflags, "-o", target, "./cmd/"+command)
 	cmd.Dir = opts.Source
-	cmd.Env = slices.Concat(os.Environ(), opts.Env, p.environment())
+	cmd.Env = slices.Concat(os.Environ(), opts.Env, environment(p))
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(string(output)))
 	}

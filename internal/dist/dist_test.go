@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // module writes a module with our two commands, tracked by git. The commands
@@ -40,6 +42,15 @@ func module(t *testing.T) string {
 	return dir
 }
 
+func platforms(t *testing.T, list string) []artifact.Platform {
+	t.Helper()
+	parsed, err := ParsePlatforms(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	out := t.TempDir()
@@ -53,7 +64,7 @@ func TestBuild(t *testing.T) {
 	}
 	files, err := Build(t.Context(), Options{
 		Source: module(t), Out: out, Version: "1.2.3", Revision: "abc",
-		Platforms: []Platform{{OS: "linux", Arch: "amd64"}, {OS: "windows", Arch: "arm64"}},
+		Platforms: platforms(t, "linux/amd64 windows/arm64"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +98,7 @@ func TestBuildError(t *testing.T) {
 	t.Parallel()
 	_, err := Build(t.Context(), Options{
 		Source: module(t), Out: t.TempDir(), Version: "1.2.3",
-		Platforms: []Platform{{OS: "linux", Arch: "vax"}},
+		Platforms: platforms(t, "linux/vax"),
 	})
 	if err == nil || !strings.Contains(err.Error(), "building for linux/vax") {
 		t.Errorf("error = %v, want one that names linux/vax", err)
@@ -98,7 +109,7 @@ func TestReproTellsAChangedLineApart(t *testing.T) {
 	t.Parallel()
 	opts := Options{
 		Source: module(t), Version: "1.2.3", PluginOnly: true,
-		Platforms: []Platform{{OS: "linux", Arch: "amd64"}},
+		Platforms: platforms(t, "linux/amd64"),
 	}
 	before, differ, err := Repro(t.Context(), opts)
 	if err != nil {
@@ -140,25 +151,26 @@ func TestParsePlatforms(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		in   string
-		want []Platform
+		want string
 		err  string
 	}{
-		{"", DefaultPlatforms(), ""},
-		{"linux/amd64, linux/arm/v6", []Platform{{OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm", Variant: "v6"}}, ""},
-		{"linux", nil, "not os/arch"},
-		{"linux/", nil, "not os/arch"},
-		{"a/b/c/d", nil, "not os/arch"},
-		{"linux/arm", nil, "goes with arm"},
-		{"linux/arm/v8", nil, "goes with arm"},
-		{"linux/amd64/v7", nil, "goes with arm"},
-		{"linux/amd64/v3", nil, "goes with arm"},
+		{"", releasePlatforms, ""},
+		{"linux/amd64, linux/arm/v6", "linux/amd64 linux/arm/v6", ""},
+		{"linux/x86_64 linux/armv7", "linux/amd64 linux/arm/v7", ""},
+		{"linux", "", "not os/arch"},
+		{"linux/", "", "invalid platform"},
+		{"a/b/c/d", "", "not os/arch"},
+		{"linux/arm", "", "goes with arm"},
+		{"linux/arm/v8", "", "goes with arm"},
+		{"linux/amd64/v7", "", "goes with arm"},
+		{"linux/amd64/v3", "", "goes with arm"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.in, func(t *testing.T) {
 			t.Parallel()
 			got, err := ParsePlatforms(tt.in)
 			if tt.err != "" {
-				if err == nil || !strings.Contains(err.Error(), tt.err) {
+				if !errors.Is(err, artifact.ErrPlatform) || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error = %v, want %q", err, tt.err)
 				}
 				return
@@ -166,7 +178,11 @@ func TestParsePlatforms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
+			var names []string
+			for _, p := range got {
+				names = append(names, p.String())
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(names, " ")); diff != "" {
 				t.Errorf("platforms (-want +got):\n%s", diff)
 			}
 		})
