@@ -52,7 +52,7 @@ lint: ## check style, import arrows, workflows and scripts
 	else echo "shellcheck is not installed: the scripts, and those in workflows, are not read" >&2; test -z "$${CI:-}"; fi
 	@for dir in $(MODULES); do $(GO) -C "$$dir" mod tidy -diff || exit 1; done
 
-component: ## hold the GitLab component against GitLab's schema (npm, Node.js 22)
+component: ## hold the GitLab component against GitLab's schema (npm)
 	@.ci/component
 
 fmt: ## format the code
@@ -181,6 +181,7 @@ ci: ## everything that CI checks
 	$(call timed,test,$(MAKE) --no-print-directory test)
 	$(call timed,demo,$(MAKE) --no-print-directory demo)
 	$(call timed,lint,$(MAKE) --no-print-directory lint)
+	$(call timed,component,$(MAKE) --no-print-directory component)
 
 clean: ## remove what was built
 	rm -rf $(BUILD)

@@ -32,12 +32,19 @@ func TestGuideShowsTheTemplate(t *testing.T) {
 	}
 }
 
-// TestComponent: the GitLab component is two documents, the inputs that the
-// first declares are those that the second uses, and each that has no default
-// says what it is for. GitLab's schema itself is held by .ci/component.
-// Format: https://docs.gitlab.com/ci/components/
-func TestComponent(t *testing.T) {
-	t.Parallel()
+// componentHeader is the first document of the component.
+type componentHeader struct {
+	Spec struct {
+		Inputs map[string]struct {
+			Default     *string `yaml:"default"`
+			Description string  `yaml:"description"`
+		} `yaml:"inputs"`
+	} `yaml:"spec"`
+}
+
+// readComponent returns the header of the GitLab component, and the text below.
+func readComponent(t *testing.T) (componentHeader, string) {
+	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "templates", "publish.yml"))
 	if err != nil {
 		t.Fatal(err)
@@ -46,19 +53,69 @@ func TestComponent(t *testing.T) {
 	if !ok {
 		t.Fatal("the component has no header")
 	}
-	var header struct {
-		Spec struct {
-			Inputs map[string]struct {
-				Default     *string `yaml:"default"`
-				Description string  `yaml:"description"`
-			} `yaml:"inputs"`
-		} `yaml:"spec"`
-	}
+	var header componentHeader
 	decoder := yaml.NewDecoder(strings.NewReader(head))
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&header); err != nil {
 		t.Fatal(err)
 	}
+	return header, body
+}
+
+// TestComponentIsIncluded: what the documentation gives the component is what it
+// declares. GitLab refuses an input that is not declared; gitlab-ci-local, which
+// `make component` runs, does not look. The guide shows what docs/template has.
+func TestComponentIsIncluded(t *testing.T) {
+	t.Parallel()
+	header, _ := readComponent(t)
+	read := func(path ...string) string {
+		content, err := os.ReadFile(filepath.Join(append([]string{root}, path...)...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	_, include, found := strings.Cut(read("docs", "template", ".gitlab-ci.yml"), "\ninclude:\n")
+	if !found {
+		t.Fatal("the template includes nothing")
+	}
+	include = "include:\n" + include
+	if !strings.Contains(read("docs", "guides", "pipelines.md"), "```yaml\n"+include+"```") {
+		t.Error("docs/guides/pipelines.md includes the component in another way than docs/template/.gitlab-ci.yml")
+	}
+	comment, _, _ := strings.Cut(read("templates", "publish.yml"), "\nspec:")
+	_, comment, _ = strings.Cut(strings.ReplaceAll(comment, "\n#   ", "\n"), "\ninclude:\n")
+	for where, text := range map[string]string{"docs/template/.gitlab-ci.yml": include, "templates/publish.yml": "include:\n" + comment} {
+		var pipeline struct {
+			Include []struct {
+				Component string
+				Inputs    map[string]string
+			}
+		}
+		if err := yaml.Unmarshal([]byte(text), &pipeline); err != nil || len(pipeline.Include) != 1 {
+			t.Errorf("%s: %d includes, %v", where, len(pipeline.Include), err)
+			continue
+		}
+		for name := range pipeline.Include[0].Inputs {
+			if _, ok := header.Spec.Inputs[name]; !ok {
+				t.Errorf("%s: the component declares no input %s", where, name)
+			}
+		}
+		for name, input := range header.Spec.Inputs {
+			if _, ok := pipeline.Include[0].Inputs[name]; !ok && input.Default == nil {
+				t.Errorf("%s: the component wants the input %s", where, name)
+			}
+		}
+	}
+}
+
+// TestComponent: the GitLab component is two documents, the inputs that the
+// first declares are those that the second uses, and each that has no default
+// says what it is for. GitLab's schema itself is held by .ci/component.
+// Format: https://docs.gitlab.com/ci/components/
+func TestComponent(t *testing.T) {
+	t.Parallel()
+	header, body := readComponent(t)
 	var jobs map[string]struct {
 		IDTokens map[string]struct {
 			Audience string `yaml:"aud"`
