@@ -33,7 +33,7 @@ define timed
 endef
 
 .PHONY: build test lint component fmt tidy fuzz bench cover demo dist share packages image repro contract interop e2e fixtures docs pictures recordings \
-	release-rehearsal release-compare release-publish release-image release-check release-rebuild release-show ci clean help
+	release-rehearsal release-ready release-compare release-publish release-image release-check release-rebuild release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
 	@mkdir -p $(BUILD)/bin
@@ -148,6 +148,9 @@ IMAGE_REF     ?= ghcr.io/radome-io/fleeting-plugin:$(VERSION)
 CHECK_FLAGS   ?=
 INSTALL_FLAGS ?=
 FLEETING      := $(GO) run ./cmd/fleeting-plugin
+
+release-ready: ## release: see that CHANGELOG.md and the docs name VERSION
+	$(GO) test -count=1 -run '^TestDocsNameTheRelease$$' ./internal/docstest -release '$(VERSION)'
 
 release-compare: ## release: compare two builds that were made on different machines
 	$(DIST) compare downloaded/dist downloaded/dist-again

@@ -28,7 +28,7 @@ func testPackages(t *testing.T, l *lab) {
 		}
 		pack(out, executables...)
 		pack(again, executables[1])
-		for _, name := range []string{"fleeting-plugin-openstack_0.2.0_amd64.deb", "fleeting-plugin-openstack-0.2.0-1.x86_64.rpm"} {
+		for _, name := range []string{"fleeting-plugin-openstack_" + openstackVersion + "_amd64.deb", "fleeting-plugin-openstack-" + openstackVersion + "-1.x86_64.rpm"} {
 			first, err := os.ReadFile(filepath.Join(out, name))
 			second, otherErr := os.ReadFile(filepath.Join(again, name))
 			if err := errors.Join(err, otherErr); err != nil {
