@@ -15,10 +15,14 @@ import (
 // word and flag has to be in their sources.
 func TestCommandsAreKnown(t *testing.T) {
 	t.Parallel()
-	others := []string{"cd", "cosign", "curl", "echo", "export", "gh", "git", "gitlab-runner", "go", "helm", "kubectl", "mkdir", "openssl", "openstack", "source"}
+	others := []string{"cd", "cosign", "curl", "echo", "export", "gh", "git", "gitlab-runner", "go", "helm", "kubectl", "mkdir", "openssl", "openstack", "source", "ssh-keygen"}
 	seen := 0
 	for _, language := range []string{"sh", "bash", "console"} {
+		page, folder := "", ""
 		for _, block := range blocks(t, language) {
+			if block.File != page {
+				page, folder = block.File, root
+			}
 			for _, line := range block.Commands() {
 				words := Words(line)
 				for len(words) > 0 && strings.Contains(words[0], "=") {
@@ -29,12 +33,14 @@ func TestCommandsAreKnown(t *testing.T) {
 				}
 				seen++
 				switch program := path.Base(words[0]); {
+				case program == "cd" && exists(root, words[1]):
+					folder = filepath.Join(root, words[1])
 				case program == "make" || program == "fleeting-plugin" || slices.Contains(others, program):
 				case program == "fleeting-plugin-openstack" || program == "openstack-simulator":
 					checkWords(t, block, program, words[1:])
 				case strings.HasPrefix(words[0], "./"):
-					if _, err := os.Stat(filepath.Join(root, words[0])); err != nil {
-						t.Errorf("%s: %v", block.Where(), err)
+					if !exists(folder, words[0]) {
+						t.Errorf("%s: %s has no %s", block.Where(), folder, words[0])
 					}
 				default:
 					t.Errorf("%s: nobody checks commands of %s", block.Where(), program)
@@ -45,6 +51,11 @@ func TestCommandsAreKnown(t *testing.T) {
 	if seen < 20 {
 		t.Errorf("only %d commands found", seen)
 	}
+}
+
+func exists(folder, name string) bool {
+	_, err := os.Stat(filepath.Join(folder, filepath.FromSlash(name)))
+	return err == nil
 }
 
 func checkWords(t *testing.T, block Block, program string, args []string) {

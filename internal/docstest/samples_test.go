@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,6 +37,25 @@ func blocks(t *testing.T, language string) []Block {
 	return found
 }
 
+// samples returns the blocks of all pages in a language, and the files of the
+// documentation that are written in it.
+func samples(t *testing.T, language string) []Block {
+	t.Helper()
+	found := blocks(t, language)
+	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !slices.Contains([]string{"." + language, strings.Replace("."+language, "yaml", "yml", 1)}, filepath.Ext(path)) {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		found = append(found, Block{File: path, Line: 1, Language: language, Text: string(content)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 // TestTOMLSamples reads each sample with the code that would read it in use:
 // plugin_config with the plugin, the rest of config.toml and policies with the
 // installer.
@@ -48,7 +69,7 @@ func TestTOMLSamples(t *testing.T) {
 		return public, err
 	}
 	configs, policies := 0, 0
-	for _, block := range blocks(t, "toml") {
+	for _, block := range samples(t, "toml") {
 		var sample struct {
 			Version int   `toml:"version"`
 			Rule    []any `toml:"rule"`
@@ -107,7 +128,7 @@ func checkEntry(t *testing.T, block Block, autoscaler map[string]any) {
 func TestYAMLSamples(t *testing.T) {
 	t.Parallel()
 	clouds := 0
-	for _, block := range blocks(t, "yaml") {
+	for _, block := range samples(t, "yaml") {
 		decoder := yaml.NewDecoder(strings.NewReader(block.Text))
 		for {
 			var sample struct {

@@ -21,7 +21,7 @@ func testPin(t *testing.T, l *lab) {
 		t.Fatal(err)
 	}
 	_, stranger := newSigner(t)
-	for _, name := range []string{"init-container.yaml", "verifying-init-container.yaml", "image-volume.yaml", "values.yaml", "values-image-volume.yaml"} {
+	for _, name := range []string{"init-container.yaml", "verifying-init-container.yaml", "image-volume.yaml", "values.yaml", "values-image-volume.yaml", "openshift-runner.yaml"} {
 		open := l.local(documentation(t, name))
 		file := filepath.Join(bin, name)
 		writeFile(t, file, open)

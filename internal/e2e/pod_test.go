@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -85,24 +84,18 @@ func (l *lab) local(text string) string {
 	return strings.ReplaceAll(text, documentedOwner, l.registry.Host+"/"+owner+"/")
 }
 
-// runnerConfig is config.toml as the guide has it.
-func (l *lab) runnerConfig(t *testing.T) string {
-	t.Helper()
-	page, err := os.ReadFile(filepath.Join(docs, "guides", "kubernetes.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := regexp.MustCompile("(?s)\n```toml\n(.*?)\n```").FindSubmatch(page)
-	if found == nil {
-		t.Fatal("the guide has no config.toml")
-	}
-	return l.local(string(found[1]))
-}
+// secretFiles are what the guide makes the runner's Secret of, but the key.
+func secretFiles() []string { return []string{"config.toml", "clouds.yaml", "cloud-init.yaml"} }
 
-// runnerFiles are the runner's Secret.
+// runnerFiles are the runner's Secret. The runner's stand-in logs in nowhere, so
+// it does not mind what the key is.
 func (l *lab) runnerFiles(t *testing.T) object {
 	t.Helper()
-	return object{"config.toml": l.runnerConfig(t), "clouds.yaml": "clouds: {}\n"}
+	files := object{"id_ed25519": string(l.publicKey)}
+	for _, name := range secretFiles() {
+		files[name] = l.local(documentation(t, name))
+	}
+	return files
 }
 
 // pod turns a manifest into what can run to its end without the API server: the Deployment's Pod
@@ -127,7 +120,9 @@ func (l *lab) pod(t *testing.T, objects []object, name string, user int) []objec
 		runner := at[object](t, object{"first": at[[]any](t, spec, "containers")[0]}, "first")
 		runner["env"] = append(at[[]any](t, runner, "env"),
 			object{"name": "E2E_CONFIG", "value": "/etc/gitlab-runner/config.toml"}, object{"name": "E2E_READ_ONLY", "value": "1"})
-		delete(runner, "args") // the runner's, not the stand-in's
+		for _, key := range []string{"args", "readinessProbe", "livenessProbe"} {
+			delete(runner, key) // the runner's, not the stand-in's
+		}
 		out = append(out, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name}, "spec": spec})
 	}
 	return out

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -28,7 +29,8 @@ import (
 const (
 	// envPlugin is the plugin as config.toml names it: a reference or a path.
 	envPlugin = "E2E_PLUGIN"
-	// envConfig is a config.toml to read that from instead.
+	// envConfig is a config.toml to read that from instead, and the plugin's own
+	// configuration, all but the cloud.
 	envConfig = "E2E_CONFIG"
 	// envReadOnly asks for proof that the plugin cannot be changed.
 	envReadOnly = "E2E_READ_ONLY"
@@ -38,26 +40,25 @@ const (
 const patience = 2 * time.Minute
 
 func TestPluginServes(t *testing.T) {
-	path := lookUp(t)
+	name, config := os.Getenv(envPlugin), map[string]any{"MaxSize": 2}
+	if file := os.Getenv(envConfig); file != "" {
+		name, config = configured(t, file)
+	}
+	path := lookUp(t, name)
 	if os.Getenv(envReadOnly) != "" {
 		mustNotBeWritable(t, path)
 	}
 	version := versionOf(t, path)
-	config := map[string]any{"MaxSize": 2}
 	if strings.Contains(version, "fleeting-plugin-openstack") {
-		config = openStack(t)
+		config = openStack(t, config)
 	}
 	drive(t, path, config)
 	t.Logf("SERVED %s from %s on %s/%s by user %d", strings.Join(strings.Fields(version)[:4], " "), path, runtime.GOOS, runtime.GOARCH, os.Getuid())
 }
 
 // lookUp finds the plugin as the runner does.
-func lookUp(t *testing.T) string {
+func lookUp(t *testing.T, name string) string {
 	t.Helper()
-	name := os.Getenv(envPlugin)
-	if file := os.Getenv(envConfig); file != "" {
-		name = configured(t, file)
-	}
 	if name == "" {
 		t.Fatalf("neither %s nor %s is set", envPlugin, envConfig)
 	}
@@ -68,26 +69,37 @@ func lookUp(t *testing.T) string {
 	return path
 }
 
-func configured(t *testing.T, file string) string {
+// configured reads a config.toml, whose files must all be there for this user.
+func configured(t *testing.T, file string) (name string, config map[string]any) {
 	t.Helper()
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var config struct {
+	var all struct {
 		Runners []struct {
 			Autoscaler struct {
-				Plugin string `toml:"plugin"`
+				Plugin    string         `toml:"plugin"`
+				Config    map[string]any `toml:"plugin_config"`
+				Connector struct {
+					KeyPath string `toml:"key_path"`
+				} `toml:"connector_config"`
 			} `toml:"autoscaler"`
 		} `toml:"runners"`
 	}
-	if err := toml.Unmarshal(raw, &config); err != nil {
+	if err := toml.Unmarshal(raw, &all); err != nil {
 		t.Fatal(err)
 	}
-	if len(config.Runners) != 1 {
-		t.Fatalf("%s has %d runners, not one", file, len(config.Runners))
+	if len(all.Runners) != 1 {
+		t.Fatalf("%s has %d runners, not one", file, len(all.Runners))
 	}
-	return config.Runners[0].Autoscaler.Plugin
+	autoscaler := all.Runners[0].Autoscaler
+	for _, named := range []any{autoscaler.Config["clouds_config"], autoscaler.Connector.KeyPath} {
+		if _, err := os.ReadFile(fmt.Sprint(named)); err != nil {
+			t.Errorf("what %s names: %v", file, err)
+		}
+	}
+	return autoscaler.Plugin, autoscaler.Config
 }
 
 func mustNotBeWritable(t *testing.T, path string) {
@@ -110,8 +122,9 @@ func versionOf(t *testing.T, path string) string {
 	return string(out)
 }
 
-// openStack starts a simulated cloud and returns a configuration for it.
-func openStack(t *testing.T) map[string]any {
+// openStack starts a simulated cloud, and has a configuration be for it; if
+// there is none yet, the least that the plugin wants.
+func openStack(t *testing.T, config map[string]any) map[string]any {
 	t.Helper()
 	cloud, err := openstacksim.New(openstacksim.Options{BuildTime: -1, DeleteTime: -1})
 	if err != nil {
@@ -128,10 +141,13 @@ func openStack(t *testing.T) map[string]any {
 	if err := os.WriteFile(clouds, cloud.CloudsYAML(server.URL), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]any{
-		"cloud": openstacksim.CloudPassword, "clouds_config": clouds, "name": "guest",
-		"server": map[string]any{"flavor": "m1.small", "image": "Ubuntu 24.04", "networks": []string{"private"}},
+	if config["server"] == nil {
+		config = map[string]any{
+			"name": "guest", "server": map[string]any{"flavor": "m1.small", "image": "Ubuntu 24.04", "networks": []string{"private"}},
+		}
 	}
+	config["cloud"], config["clouds_config"] = openstacksim.CloudPassword, clouds
+	return config
 }
 
 // drive takes the plugin through the life of one instance.

@@ -13,10 +13,7 @@ import (
 
 	"github.com/distribution/reference"
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"sigs.k8s.io/yaml"
 )
 
 // docs is the documentation, from here.
@@ -33,15 +30,15 @@ func TestDocumentationIsValid(t *testing.T) {
 	objects := 0
 	for name, content := range yamlOf(t) {
 		for _, document := range split(t, content) {
-			if strings.Contains(name, "values") {
-				document = render(t, document)
+			made, err := translate(name, document)
+			if err != nil {
+				t.Errorf("%s: %v", name, err)
 			}
-			if !bytes.Contains(document, []byte("apiVersion:")) {
-				continue // of another program
-			}
-			objects++
-			for _, problem := range apply(document) {
-				t.Errorf("%s: %s", name, problem)
+			for _, one := range made {
+				objects++
+				for _, problem := range apply(one) {
+					t.Errorf("%s: %s", name, problem)
+				}
 			}
 		}
 	}
@@ -130,6 +127,12 @@ func TestMistakesAreFound(t *testing.T) {
 		{"sub path", "image-volume.yaml", "subPath: plugin", "subPath: ../plugin", "must not contain '..'"},
 		{"misspelt reference", "image-volume.yaml", "reference:", "ref:", `unknown field "spec.template.spec.volumes[0].image.ref"`},
 		{"another field of the chart", "values.yaml", "volumeMounts:", "volumesMount:", "unknown field"},
+		{"another field below", "values.yaml", "  executor:", "  executors:", "unknown field"},
+		{"another name than the chart's", "values.yaml", "name: config", "name: configmaps", `Duplicate value: "configmaps"`},
+		{"another field of the operator", "openshift-runner.yaml", "podSpec:", "podSpecs:", "unknown field"},
+		{"another field of its patch", "openshift-runner.yaml", "initContainers:", "initContainer:", "unknown field"},
+		{"another container than the operator's", "openshift-runner.yaml", "- name: runner", "- name: gitlab-runner", "spec.template.spec.containers[0].image: Required value"},
+		{"strategy with what is left of the other", "openshift-runner.yaml", "          $retainKeys: [type]\n", "", "spec.strategy.rollingUpdate: Forbidden"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -143,15 +146,13 @@ func TestMistakesAreFound(t *testing.T) {
 			}
 			var found []string
 			for _, document := range split(t, []byte(broken)) {
-				if test.file == "values.yaml" {
-					rendered, err := tryRender(document)
-					if err != nil {
-						found = append(found, err.Error())
-						continue
-					}
-					document = rendered
+				made, err := translate(test.file, document)
+				if err != nil {
+					found = append(found, err.Error())
 				}
-				found = append(found, apply(document)...)
+				for _, one := range made {
+					found = append(found, apply(one)...)
+				}
 			}
 			if all := strings.Join(found, "\n"); !strings.Contains(all, test.want) {
 				t.Errorf("found %q, want %q", all, test.want)
@@ -209,8 +210,13 @@ func TestImageVolumesTurnedOff(t *testing.T) {
 	}
 }
 
+// rendered is an environment variable, and the name of the file that it names:
+// what `helm template` made of our values. With it, the chart itself is held to
+// what render says that it does.
+const rendered = "E2E_RENDERED"
+
 // yamlOf returns the YAML files below docs and the YAML blocks in its pages, by
-// name.
+// name, and what is rendered.
 func yamlOf(t *testing.T) map[string][]byte {
 	t.Helper()
 	found := map[string][]byte{}
@@ -235,6 +241,11 @@ func yamlOf(t *testing.T) map[string][]byte {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if file := os.Getenv(rendered); file != "" {
+		if found[rendered], err = os.ReadFile(file); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return found
 }
 
@@ -252,54 +263,4 @@ func split(t *testing.T, content []byte) [][]byte {
 		}
 		documents = append(documents, document)
 	}
-}
-
-// chart is what the runner's chart copies from its values into its Deployment.
-// The field names are the chart's.
-type chart struct {
-	Image                  map[string]string            `json:"image"`
-	InitContainers         []corev1.Container           `json:"initContainers"`
-	Volumes                []corev1.Volume              `json:"volumes"`
-	VolumeMounts           []corev1.VolumeMount         `json:"volumeMounts"`
-	ExtraEnv               map[string]string            `json:"extraEnv"`
-	Strategy               appsv1.DeploymentStrategy    `json:"strategy"`
-	PodSecurityContext     *corev1.PodSecurityContext   `json:"podSecurityContext"`
-	SecurityContext        *corev1.SecurityContext      `json:"securityContext"`
-	Resources              *corev1.ResourceRequirements `json:"resources"`
-	Replicas               *int32                       `json:"replicas"`
-	GitLabURL              string                       `json:"gitlabUrl"`
-	TerminationGracePeriod *int64                       `json:"terminationGracePeriodSeconds"`
-	Runners                map[string]any               `json:"runners"`
-}
-
-func render(t *testing.T, values []byte) []byte {
-	t.Helper()
-	rendered, err := tryRender(values)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return rendered
-}
-
-// tryRender puts values where the chart puts them.
-func tryRender(values []byte) ([]byte, error) {
-	var in chart
-	if err := yaml.UnmarshalStrict(values, &in); err != nil {
-		return nil, err
-	}
-	runner := corev1.Container{Name: "gitlab-runner", Image: "registry.gitlab.com/gitlab-org/gitlab-runner:alpine-v19.3.0", VolumeMounts: in.VolumeMounts, SecurityContext: in.SecurityContext}
-	for name, value := range in.ExtraEnv {
-		runner.Env = append(runner.Env, corev1.EnvVar{Name: name, Value: value})
-	}
-	labels := map[string]string{"app": "gitlab-runner"}
-	return yaml.Marshal(&appsv1.Deployment{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-		ObjectMeta: metav1.ObjectMeta{Name: "gitlab-runner"},
-		Spec: appsv1.DeploymentSpec{
-			Selector: &metav1.LabelSelector{MatchLabels: labels}, Strategy: in.Strategy,
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
-				SecurityContext: in.PodSecurityContext, InitContainers: in.InitContainers, Containers: []corev1.Container{runner}, Volumes: in.Volumes,
-			}},
-		},
-	})
 }
