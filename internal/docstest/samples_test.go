@@ -47,7 +47,11 @@ func samples(t *testing.T, language string) []Block {
 			return err
 		}
 		content, err := os.ReadFile(path)
-		found = append(found, Block{File: path, Line: 1, Language: language, Text: string(content)})
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		found = append(found, Block{File: filepath.ToSlash(name), Line: 1, Language: language, Text: string(content)})
 		return err
 	})
 	if err != nil {

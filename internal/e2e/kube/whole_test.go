@@ -76,6 +76,11 @@ func mustBeWhole(t *testing.T, deployment *appsv1.Deployment) {
 	if folder := variables["FLEETING_PLUGIN_PATH"]; folder != "/plugins" {
 		t.Errorf("FLEETING_PLUGIN_PATH = %q", folder)
 	}
+	// It decides where a runner is registered on start; a config.toml that is
+	// mounted says it itself.
+	if executor, registers := variables["RUNNER_EXECUTOR"]; registers && executor != "docker-autoscaler" {
+		t.Errorf("RUNNER_EXECUTOR = %q", executor)
+	}
 	volumes := map[string]corev1.VolumeSource{}
 	for _, volume := range spec.Volumes {
 		volumes[volume.Name] = volume.VolumeSource
