@@ -120,7 +120,7 @@ func (l *lab) pod(t *testing.T, objects []object, name string, user int) []objec
 		runner := at[object](t, object{"first": at[[]any](t, spec, "containers")[0]}, "first")
 		runner["env"] = append(at[[]any](t, runner, "env"),
 			object{"name": "E2E_CONFIG", "value": "/etc/gitlab-runner/config.toml"}, object{"name": "E2E_READ_ONLY", "value": "1"})
-		for _, key := range []string{"args", "readinessProbe", "livenessProbe"} {
+		for _, key := range []string{"args", "ports", "readinessProbe", "livenessProbe"} {
 			delete(runner, key) // the runner's, not the stand-in's
 		}
 		out = append(out, object{"apiVersion": "v1", "kind": "Pod", "metadata": object{"name": name}, "spec": spec})
