@@ -117,7 +117,7 @@ func TestFileIsTheOneThatWasChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := l.sums.copy(t.Context(), io.Discard, l.in.files[0], make([]byte, 10))
-	if err == nil || !strings.Contains(err.Error(), "changed while it was packaged") {
+	if err == nil || !strings.Contains(err.Error(), "changed while it was read") {
 		t.Errorf("error = %v", err)
 	}
 }

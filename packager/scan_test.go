@@ -349,7 +349,7 @@ func TestFileThatChangesIsNoticed(t *testing.T) {
 	copyFile(t, executable(t, "linux/amd64", "9.9.9"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
 	out := filepath.Join(t.TempDir(), "layout")
 	_, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), out, packager.PackOptions{})
-	if !errors.Is(err, packager.ErrInput) || !strings.Contains(err.Error(), "changed while it was packaged") {
+	if !errors.Is(err, packager.ErrInput) || !strings.Contains(err.Error(), "changed while it was read") {
 		t.Errorf("error = %v", err)
 	}
 	left, err := os.ReadDir(filepath.Dir(out))

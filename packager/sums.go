@@ -68,7 +68,7 @@ func (s *sums) copy(ctx context.Context, w io.Writer, f file, buffer []byte) err
 		return changed(f)
 	}
 	if err != nil {
-		return fmt.Errorf("packaging %s: %w", f.path, err)
+		return fmt.Errorf("reading %s: %w", f.path, err)
 	}
 	info, err := in.Stat()
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *sums) copy(ctx context.Context, w io.Writer, f file, buffer []byte) err
 }
 
 func changed(f file) error {
-	return &InputError{Path: f.path, Problem: "changed while it was packaged", Remedy: "build first, then package"}
+	return &InputError{Path: f.path, Problem: "changed while it was read", Remedy: "build first, and let nothing else write there"}
 }
 
 func hexDigest(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }

@@ -125,11 +125,7 @@ func (s *Signer) SignImage(ctx context.Context, reference string, d digest.Diges
 // Attest signs a statement about the subjects, at least one: the predicate,
 // which is JSON, of the type, which is a URI. One envelope serves both forms.
 func (s *Signer) Attest(ctx context.Context, subjects []Subject, predicateType string, predicate []byte) (Signed, error) {
-	statement, err := statementOf(subjects, predicateType, predicate)
-	if err != nil {
-		return Signed{}, err
-	}
-	envelope, err := s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: artifact.PayloadTypeStatement})
+	envelope, err := s.attest(ctx, subjects, predicateType, predicate)
 	if err != nil {
 		return Signed{}, err
 	}
@@ -138,6 +134,24 @@ func (s *Signer) Attest(ctx context.Context, subjects []Subject, predicateType s
 		return Signed{}, err
 	}
 	return signed(legacy, envelope, predicateType)
+}
+
+// AttestBundle is [Signer.Attest] for what is not in a registry: only the bundle
+// is made.
+func (s *Signer) AttestBundle(ctx context.Context, subjects []Subject, predicateType string, predicate []byte) ([]byte, error) {
+	b, err := s.attest(ctx, subjects, predicateType, predicate)
+	if err != nil {
+		return nil, err
+	}
+	return marshal(b)
+}
+
+func (s *Signer) attest(ctx context.Context, subjects []Subject, predicateType string, predicate []byte) (*protobundle.Bundle, error) {
+	statement, err := statementOf(subjects, predicateType, predicate)
+	if err != nil {
+		return nil, err
+	}
+	return s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: artifact.PayloadTypeStatement})
 }
 
 // SignBlob signs plain bytes, such as a list of checksums, and returns a
