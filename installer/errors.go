@@ -20,6 +20,12 @@ var (
 	// ErrUnsigned: refused, because no signature was found. It also matches
 	// ErrRefused.
 	ErrUnsigned = admission.ErrUnsigned
+	// ErrNotAttested: refused, because no bundle is about the file. It also matches
+	// ErrRefused.
+	ErrNotAttested = admission.ErrNotAttested
+	// ErrBundle: refused, because a file that should hold sigstore bundles with
+	// statements does not. It also matches ErrRefused.
+	ErrBundle = fmt.Errorf("%w: not a sigstore bundle that makes a statement", ErrRefused)
 	// ErrNoRule: refused, because no rule of the policy is about this plugin. It
 	// also matches ErrRefused.
 	ErrNoRule = errors.New("no rule of the policy matches")

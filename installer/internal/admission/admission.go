@@ -161,14 +161,19 @@ func (r Requirements) judge(v findings) ([]trust.Verified, error) {
 	return accepted, nil
 }
 
-// signatures picks as many signatures as are needed, of different identities for
+// signatures picks as many signatures, or what counts as one, as are needed, of different identities for
 // different required signers: one pattern that two identities match is one
 // required signer, and one key that two entries name is one identity.
 func (r Requirements) signatures(v findings) ([]trust.Verified, error) {
 	var identities []trust.Verified
+	var reasons []error
 	choices := make([][]int, len(r.Signers))
 	for _, finding := range v.verified {
-		if finding.Kind() != trust.KindSignature {
+		ok, reason := r.counts(finding.Verified)
+		if reason != nil {
+			reasons = append(reasons, reason)
+		}
+		if !ok {
 			continue
 		}
 		identity := slices.IndexFunc(identities, func(p trust.Verified) bool { return sameSigner(p.Signer(), finding.Signer()) })
@@ -187,11 +192,19 @@ func (r Requirements) signatures(v findings) ([]trust.Verified, error) {
 	if len(accepted) == r.needed() {
 		return accepted, nil
 	}
-	if v.seen == 0 {
-		return nil, fmt.Errorf("%w: %w; wanted a signature by %s", ErrRefused, ErrUnsigned, r)
+	return nil, errors.Join(append(append([]error{r.missing(v, len(accepted))}, reasons...), byReason(v.refused)...)...)
+}
+
+// missing says that too few signatures were found.
+func (r Requirements) missing(v findings, accepted int) error {
+	what, none := "signature", ErrUnsigned
+	if r.provenances != nil {
+		what, none = "provenance", ErrNotAttested
 	}
-	err := fmt.Errorf("%w: %d of %d wanted signatures by %s", ErrRefused, len(accepted), r.needed(), r)
-	return nil, errors.Join(append([]error{err}, byReason(v.refused)...)...)
+	if v.seen == 0 {
+		return fmt.Errorf("%w: %w; wanted a %s by %s", ErrRefused, none, what, r)
+	}
+	return fmt.Errorf("%w: %d of %d wanted %ss by %s", ErrRefused, accepted, r.needed(), what, r)
 }
 
 // matchSigners gives each required signer an identity of its choices, each

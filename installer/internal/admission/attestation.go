@@ -101,6 +101,13 @@ func (p provenance) source() (repository, ref string) {
 	return source.Repository, source.Ref
 }
 
+func decodeProvenance(v trust.Verified) (p provenance, err error) {
+	if err := json.Unmarshal(v.Predicate(), &p); err != nil {
+		return p, fmt.Errorf("%w: provenance cannot be read: %w", ErrRefused, err)
+	}
+	return p, nil
+}
+
 // conditions compares the predicate, and for a keyless signer the certificate
 // too: it is what the authority vouches for, the predicate is what the signer
 // wrote.
@@ -108,9 +115,9 @@ func (a Attestation) conditions(v trust.Verified) error {
 	if v.PredicateType() != artifact.PredicateProvenance {
 		return fmt.Errorf("%w: conditions are for %s only, not %s", ErrRefused, artifact.PredicateProvenance, v.PredicateType())
 	}
-	var p provenance
-	if err := json.Unmarshal(v.Predicate(), &p); err != nil {
-		return fmt.Errorf("%w: provenance cannot be read: %w", ErrRefused, err)
+	p, err := decodeProvenance(v)
+	if err != nil {
+		return err
 	}
 	var certificate *trust.Signer
 	if signer := v.Signer(); signer.Issuer != "" {

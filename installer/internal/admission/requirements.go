@@ -40,6 +40,9 @@ type Requirements struct {
 	// an index, a manifest or a layer.
 	DeniedVersions []version.Constraint
 	DeniedDigests  []digest.Digest
+	// provenances are the conditions that a provenance must meet to count as a
+	// signature; none, unless a file is judged.
+	provenances []Attestation
 }
 
 // Check says whether the requirements can be met at all and mean something.
@@ -86,10 +89,8 @@ func (r Requirements) needed() int {
 // Denied says why the version or one of the digests is never admitted; nil if
 // nothing speaks against it. It needs no evidence, so it can be asked first.
 func (r Requirements) Denied(v version.Version, chain Chain) error {
-	for _, c := range r.DeniedVersions {
-		if c.Match(v) || c.Match(v.Core()) {
-			return fmt.Errorf("%w: version %s is denied by %q", ErrRefused, v, c)
-		}
+	if err := r.deniedVersion(v); err != nil {
+		return err
 	}
 	digests := []digest.Digest{chain.ManifestDigest(), chain.Index()}
 	for _, layer := range chain.decoded.Layers {
@@ -98,6 +99,15 @@ func (r Requirements) Denied(v version.Version, chain Chain) error {
 	for _, d := range digests {
 		if d != "" && slices.Contains(r.DeniedDigests, d) {
 			return fmt.Errorf("%w: digest %s is denied", ErrRefused, d)
+		}
+	}
+	return nil
+}
+
+func (r Requirements) deniedVersion(v version.Version) error {
+	for _, c := range r.DeniedVersions {
+		if c.Match(v) || c.Match(v.Core()) {
+			return fmt.Errorf("%w: version %s is denied by %q", ErrRefused, v, c)
 		}
 	}
 	return nil

@@ -37,7 +37,7 @@ func parseBundle(ev Evidence) (parsedBundle, error) {
 		return p, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}
 	if content.EnvelopeContent() == nil {
-		return p, because(ErrUnsupportedFormat, "a bundle without a DSSE envelope says nothing about an artifact in a registry")
+		return p, because(ErrUnsupportedFormat, "a bundle without a DSSE envelope makes no statement")
 	}
 	p.envelope = content.EnvelopeContent().RawEnvelope()
 	if p.statement, err = decodeStatement(p.envelope); err != nil {
@@ -49,6 +49,32 @@ func parseBundle(ev Evidence) (parsedBundle, error) {
 	return p, nil
 }
 
+// Subjects are the sha256 digests that a bundle says it is about. Nothing of that
+// is verified: it is for leaving out what is about something else. Errors are
+// [ErrMalformed] and [ErrUnsupportedFormat].
+func (ev Evidence) Subjects() (subjects []digest.Digest, err error) {
+	if err := ev.check(); err != nil {
+		return nil, err
+	}
+	if ev.Format != FormatBundle {
+		return nil, because(ErrUnsupportedFormat, "%s", ev.Format)
+	}
+	err = guard(func() error {
+		b, err := parseBundle(ev)
+		if err != nil {
+			return err
+		}
+		for _, s := range b.statement.Subject {
+			d := digest.NewDigestFromEncoded(digest.SHA256, s.Digest[digest.SHA256.String()])
+			if d.Validate() == nil {
+				subjects = append(subjects, d)
+			}
+		}
+		return nil
+	})
+	return subjects, err
+}
+
 // verifyBundle verifies a sigstore bundle. The verdict is sigstore-go's.
 func (r Requirement) verifyBundle(ctx context.Context, subject digest.Digest, ev Evidence) (Verified, error) {
 	b, err := parseBundle(ev)
@@ -56,7 +82,7 @@ func (r Requirement) verifyBundle(ctx context.Context, subject digest.Digest, ev
 		return Verified{}, err
 	}
 	v := Verified{
-		subject: subject, format: FormatBundle, kind: KindAttestation,
+		subject: subject, name: b.statement.nameOf(subject), format: FormatBundle, kind: KindAttestation,
 		predicateType: b.statement.PredicateType, predicate: b.statement.Predicate,
 	}
 	if v.predicateType == artifact.PredicateSignature {

@@ -17,6 +17,7 @@ import (
 type statement struct {
 	Type    string `json:"_type"`
 	Subject []struct {
+		Name   string            `json:"name"`
 		Digest map[string]string `json:"digest"`
 	} `json:"subject"`
 	PredicateType string          `json:"predicateType"`
@@ -58,6 +59,16 @@ func (st statement) about(subject digest.Digest) error {
 		named = append(named, got)
 	}
 	return because(ErrWrongSubject, "the statement names %.3q", slices.Compact(named))
+}
+
+// nameOf is the first name of the digest.
+func (st statement) nameOf(subject digest.Digest) string {
+	for _, s := range st.Subject {
+		if s.Digest[subject.Algorithm().String()] == subject.Encoded() {
+			return s.Name
+		}
+	}
+	return ""
 }
 
 // simpleSigning is the payload of cosign's legacy signature, after

@@ -33,6 +33,7 @@ func (k Kind) String() string {
 // one. Its zero value says nothing: its Kind is neither of the two.
 type Verified struct {
 	subject       digest.Digest
+	name          string
 	format        Format
 	kind          Kind
 	predicateType string
@@ -59,6 +60,9 @@ type Signer struct {
 
 // Subject is the digest that is vouched for.
 func (v Verified) Subject() digest.Digest { return v.subject }
+
+// Name is what a bundle's statement calls the subject; it may be empty.
+func (v Verified) Name() string { return v.name }
 
 // Format is the form of the evidence.
 func (v Verified) Format() Format { return v.format }
