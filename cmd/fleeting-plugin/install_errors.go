@@ -40,6 +40,8 @@ func mapInstallerErrors(app *cli.App) {
 		hint   string
 	}{
 		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
+		{installer.ErrNotAttested, cli.Refused, nextFile},
+		{installer.ErrBundle, cli.Refused, nextBundle},
 		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; fleeting-plugin inspect REF shows what there is"},
 		{installer.ErrOnePlatform, cli.Refused, "ask the publisher to sign the index, too, and find out who put this one there; verify without --all-platforms is for one platform"},
 		{installer.ErrUnknownLog, cli.Refused, "name a trusted root that has this log: --trusted-root FILE, or trusted-root in the policy; cosign trusted-root create writes one"},

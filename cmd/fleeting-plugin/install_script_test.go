@@ -67,7 +67,10 @@ func TestInstallScripts(t *testing.T) {
 			env.Setenv("PIN", filepath.ToSlash(pin))
 			env.Setenv("PLATFORM", artifact.HostPlatform().String())
 			for name, key := range s.keys {
-				if err := os.WriteFile(filepath.Join(env.WorkDir, name+".pub"), key.PublicPEM(tb), 0o644); err != nil {
+				if err := errors.Join(
+					os.WriteFile(filepath.Join(env.WorkDir, name+".pub"), key.PublicPEM(tb), 0o644),
+					os.WriteFile(filepath.Join(env.WorkDir, name+".key"), key.PrivatePEM(tb), 0o600),
+				); err != nil {
 					return err
 				}
 			}

@@ -96,11 +96,7 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 
 func writeVerified(w io.Writer, v installer.Verified, rule string) error {
 	fmt.Fprintln(w, v.Reference)
-	line := func(label, value string) {
-		if value != "" {
-			fmt.Fprintf(w, "  %-11s  %s\n", label, value)
-		}
-	}
+	line := lines(w)
 	line("version", v.Version.String())
 	line("digest", v.Digest().String())
 	line("covers", covers(v))
@@ -110,16 +106,30 @@ func writeVerified(w io.Writer, v installer.Verified, rule string) error {
 	for _, e := range v.Verification.Evidence {
 		line(e.Kind, strings.TrimSuffix(e.Format+", "+e.PredicateType, ", "))
 		line("  about", e.Subject.String())
-		line("  from", strings.TrimSuffix(e.SourceRepository+" at "+e.SourceRef, " at "))
-		line("  run", e.Run)
-		if e.Time != nil {
-			line("  signed", e.Time.UTC().Format("2006-01-02 15:04:05Z"))
-		}
-		if e.LogIndex != nil {
-			line("  log entry", strconv.FormatInt(*e.LogIndex, 10))
-		}
+		writeEvidence(line, e)
 	}
 	return nil
+}
+
+// lines writes labelled values; it leaves out empty ones.
+func lines(w io.Writer) func(label, value string) {
+	return func(label, value string) {
+		if value != "" {
+			fmt.Fprintf(w, "  %-11s  %s\n", label, value)
+		}
+	}
+}
+
+// writeEvidence says from what, when and where somebody signed.
+func writeEvidence(line func(label, value string), e installer.Evidence) {
+	line("  from", strings.TrimSuffix(e.SourceRepository+" at "+e.SourceRef, " at "))
+	line("  run", e.Run)
+	if e.Time != nil {
+		line("  signed", e.Time.UTC().Format("2006-01-02 15:04:05Z"))
+	}
+	if e.LogIndex != nil {
+		line("  log entry", strconv.FormatInt(*e.LogIndex, 10))
+	}
 }
 
 // covers says what the evidence vouches for.
