@@ -14,6 +14,7 @@ REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 PLATFORMS ?=
 FUZZTIME  ?= 30s
+BENCHFLAGS ?= -count 6
 KUBELET   ?=
 # The tags of tests that need more than the go command; lint reads them too.
 TAGS      := contract,e2e,interop,rehearsal
@@ -27,6 +28,10 @@ SCRIPTS    = $(shell git grep -lE '^\#!.*\bbash$$')
 LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 GOBUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
 DIST      := $(GO) run ./internal/dist/cmd/dist
+# Says which program is not there before anything is written.
+need = command -v $(1) >/dev/null || { echo "make $@ needs $(1): $(2)" >&2; exit 1; }
+# Says which target comes first if a file is not there.
+after = compgen -G '$(1)' >/dev/null || { echo "make $@: there is no $(1): make $(2)" >&2; exit 1; }
 # Runs a command and says how long it took.
 define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
@@ -70,9 +75,9 @@ fuzz: ## run each fuzz target for FUZZTIME (30s)
 		done || exit 1; \
 	done
 
-bench: ## run the benchmarks six times and summarise them
+bench: ## run the benchmarks six times and summarise them (BENCHFLAGS)
 	@mkdir -p $(BUILD)
-	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./... | tee $(BUILD)/bench.txt
+	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee $(BUILD)/bench.txt
 	$(TOOL) benchstat $(BUILD)/bench.txt
 
 cover: ## measure test coverage, into build/cover.html
@@ -97,16 +102,20 @@ share: ## write manual pages and completions for packages (build/share)
 	@$(FLEETING) completion zsh >$(SHARE)/zsh/vendor-completions/_fleeting-plugin
 	@$(FLEETING) completion fish >$(SHARE)/fish/vendor_completions.d/fleeting-plugin.fish
 
-packages: share ## make .deb and .rpm packages of what `make dist` built (build/packages)
+packages: ## make .deb and .rpm packages of what `make dist` built for Linux (build/packages)
+	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
+	@$(MAKE) --no-print-directory share
+	@rm -rf $(BUILD)/packages
 	@for arch in amd64 arm64; do \
 		bin=$(CURDIR)/$(BUILD)/dist/bin; \
-		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "no build for linux/$$arch: make dist"; continue; }; \
+		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "none for linux/$$arch, which is not built"; continue; }; \
 		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version $(VERSION) -arch $$arch -license $(CURDIR)/LICENSE -share $(CURDIR)/$(BUILD)/share \
 			fleeting-plugin=$$bin/fleeting-plugin-linux-$$arch fleeting-plugin-openstack=$$bin/fleeting-plugin-openstack-linux-$$arch; \
 	done
 	@ls $(BUILD)/packages
 
-image: ## make the container image of fleeting-plugin, as a layout (build/image)
+image: ## make the container image of fleeting-plugin of what `make dist` built for Linux, as a layout (build/image)
+	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
 	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -version $(VERSION) -revision $(REVISION) \
 		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
 
@@ -130,8 +139,10 @@ docs: ## write the generated reference pages
 	$(GO) test -count=1 -run 'TestReferenceIsFresh' ./cmd/fleeting-plugin -update
 
 pictures: ## draw the pictures of the docs that have a .dot source (graphviz)
+	@$(call need,dot,apt-get install graphviz)
 	@for source in docs/pictures/*.dot; do \
-		dot -Tsvg "$$source" | sed -e '/^<!-- Generated/,/-->/d' -e '/^<!-- /d' -e '/^ viewBox/r docs/pictures/style.svg.part' >"$${source%.dot}.svg"; \
+		picture="$$(dot -Tsvg "$$source" | sed -e '/^<!-- Generated/,/-->/d' -e '/^<!-- /d' -e '/^ viewBox/r docs/pictures/style.svg.part')"; \
+		echo "$$picture" >"$${source%.dot}.svg"; \
 	done
 
 recordings: ## record the demo on a terminal, for the docs (Linux)
@@ -160,6 +171,7 @@ release-compare: ## release: compare two builds that were made on different mach
 release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF
 	@if [[ -n "$${REGISTRY_USER:-}" ]]; then \
 		$(FLEETING) login "$(firstword $(subst /, ,$(RELEASE_REF)))" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
+	@$(call after,$(BUILD)/dist/plugin/*,release-compare)
 	@find $(BUILD)/dist/plugin -type f -exec chmod 0755 {} +
 	$(FLEETING) release $(BUILD)/dist/plugin $(RELEASE_REF) $(RELEASE_FLAGS) --ldflags '$(LDFLAGS)' \
 		--title fleeting-plugin-openstack --licenses MIT \
@@ -176,7 +188,10 @@ release-check: ## release: install RELEASE_REF as a user would, and verify what 
 release-rebuild: ## release: build RELEASE_REF again from the commit that its provenance names
 	$(FLEETING) rebuild $(CHECK_FLAGS) $(RELEASE_REF)
 
-release-show: ## release: make the GitHub release, with executables and checksums
+release-show: ## release: make the GitHub release, with executables, checksums and packages
+	@$(call need,gh,see https://cli.github.com)
+	@$(call after,$(BUILD)/dist/bin/*,dist)
+	@$(call after,$(BUILD)/packages/*,packages)
 	gh release create 'v$(VERSION)' --verify-tag --title 'v$(VERSION)' --notes-file CHANGELOG.md $(BUILD)/dist/bin/* $(wildcard $(BUILD)/packages/*)
 
 ci: ## everything that CI checks

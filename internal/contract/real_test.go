@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 	_, err := os.Stat(state)
 	m.Run()
-	if os.IsNotExist(err) {
+	if _, now := os.Stat(state); os.IsNotExist(err) && now == nil {
 		if output, err := exec.CommandContext(context.Background(), "bash", filepath.Join(labFolder(), "down")).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "stopping the lab: %v\n%s", err, output)
 		}
@@ -124,6 +124,9 @@ func readLab(t *testing.T, path string) []byte {
 func labPath(t *testing.T) string {
 	t.Helper()
 	lab := labFolder()
+	if _, err := os.Stat(filepath.Join(lab, "up")); err != nil {
+		t.Fatalf("there is no lab with OpenStack's services, whose folder OPENSTACK_LAB names: %v", err)
+	}
 	command := exec.CommandContext(t.Context(), "bash", filepath.Join(lab, "up"))
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
