@@ -96,6 +96,9 @@ func repositoryFolder(name string) (string, error) {
 	if name == "" {
 		return "", fmt.Errorf("%w: no repository given, for instance: bootstrap registry.example.com/plugins/openstack", ErrBootstrap)
 	}
+	if strings.HasPrefix(name, "-") || strings.Contains(name, "/-") {
+		return "", fmt.Errorf("%w: repository %s: no part of a name begins with a dash", ErrBootstrap, name)
+	}
 	name, _, _ = strings.Cut(name, "@")
 	if base, _, tagged := strings.Cut(path.Base(name), ":"); tagged {
 		name = path.Join(path.Dir(name), base)

@@ -40,29 +40,6 @@ func connectorKeys() map[string]string {
 	}
 }
 
-// CheckRunner looks at what a runner's [runners.autoscaler] section says
-// beside plugin_config, as decoded from TOML: whether the runner can log in to
-// servers, and how many it may ask for. It reads the file that key_path names,
-// from the working directory if that is relative, as the runner does. It does
-// not connect to a server.
-func CheckRunner(autoscaler map[string]any) []Finding {
-	var findings []Finding
-	if err := Misplaced(autoscaler); err != nil {
-		findings = findingsOf("runners.autoscaler", err)
-	}
-	findings = append(findings, checkKeys("", autoscaler, autoscalerKeys())...)
-	findings = append(findings, checkMaxInstances(autoscaler)...)
-	connector, ok := autoscaler["connector_config"].(map[string]any)
-	if !ok {
-		return append(findings, Finding{
-			Subject: "connector_config",
-			Detail:  "is missing, so the runner cannot log in to servers: " + wantedConnector,
-		})
-	}
-	findings = append(findings, checkKeys("connector_config.", connector, connectorKeys())...)
-	return append(findings, checkConnector(connector)...)
-}
-
 const wantedConnector = "set username, key_path or password and use_static_credentials = true"
 
 // Misplaced is an error that names the settings of plugin_config that stand in
@@ -103,9 +80,7 @@ func checkKeys(prefix string, section map[string]any, known map[string]string) [
 		case !ok:
 			near := nearest.To(key, names, 1)
 			if len(near) == 1 && section[near[0]] == nil {
-				findings = append(findings, Finding{
-					Subject: prefix + key, Detail: fmt.Sprintf("is not known here; did you mean %s?", near[0]), OK: true, Note: true,
-				})
+				findings = append(findings, note(prefix+key, "is not known here; did you mean %s?", near[0])...)
 			}
 		}
 	}
@@ -140,11 +115,13 @@ func checkMaxInstances(autoscaler map[string]any) []Finding {
 	case n < 0:
 		return []Finding{{Subject: subject, Detail: fmt.Sprintf("must be positive, not %d", n)}}
 	case n == 0:
-		return []Finding{{
-			Subject: subject, Detail: fmt.Sprintf("is not set, so the runner may ask for as many servers as the plugin makes: %d", maxSize), OK: true, Note: true,
-		}}
+		is := "is not set"
+		if set {
+			is = "is 0, which sets no limit"
+		}
+		return note(subject, "%s, so the runner may ask for as many servers as the plugin makes: %d", is, maxSize)
 	case n > maxSize:
-		return []Finding{{Subject: subject, Detail: fmt.Sprintf("is %d, and a group has %d at most", n, maxSize), OK: true, Note: true}}
+		return note(subject, "is %d, and a group has %d at most", n, maxSize)
 	default:
 		return []Finding{{Subject: subject, Detail: fmt.Sprintf("up to %d servers", n), OK: true}}
 	}
@@ -152,7 +129,7 @@ func checkMaxInstances(autoscaler map[string]any) []Finding {
 
 // checkConnector tells whether there is something to log in with. The plugin
 // provisions no credentials, so they have to be here.
-func checkConnector(connector map[string]any) []Finding {
+func checkConnector(connector, autoscaler map[string]any) []Finding {
 	var missing []string
 	username, _ := connector["username"].(string)
 	password, _ := connector["password"].(string)
@@ -181,7 +158,8 @@ func checkConnector(connector map[string]any) []Finding {
 		findings = append(findings, checkKey(key))
 	}
 	if len(missing) == 0 {
-		findings = append(findings, Finding{Subject: "connector_config", Detail: "logs in as " + username, OK: true})
+		findings = append(findings, good("connector_config", "logs in as "+username))
+		findings = append(findings, checkLogin(connector, autoscaler)...)
 	}
 	return findings
 }

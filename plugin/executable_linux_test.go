@@ -61,6 +61,21 @@ func TestExecutableUnderAnOldHost(t *testing.T) {
 	}
 }
 
+// TestExecutableByHand: whoever starts it to see what it is gets its help.
+func TestExecutableByHand(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{nil, {"serve"}} {
+		command := exec.CommandContext(t.Context(), buildExecutable(t), args...)
+		command.Env = []string{} // nil would be this one's
+		var out, errs strings.Builder
+		command.Stdout, command.Stderr = &out, &errs
+		err := command.Run()
+		if code := command.ProcessState.ExitCode(); code != 2 || out.Len() > 0 || !strings.Contains(errs.String(), "check, plan, list and cleanup take --config") {
+			t.Errorf("%v: exit code %d, want 2 and the help: %v\n%s%s", args, code, err, out.String(), errs.String())
+		}
+	}
+}
+
 // served is a cloud whose servers answer SSH, on a socket.
 func served(t *testing.T) (*world, *sim.Simulator) {
 	t.Helper()
@@ -105,9 +120,9 @@ func TestExecutableImportsNoOthersCode(t *testing.T) {
 			"github.com/docker/", "github.com/stretchr/", "net/http/httptest",
 			own + "packager", own + "installer", own + "sbom", own + "internal/",
 		} {
-			// How files land, how manual pages are written and what a name may have meant are leaf packages for
+			// How files land, how flags and manual pages are written and what a name may have meant are leaf packages for
 			// all of the executables.
-			leaves := []string{own + "internal/durable", own + "internal/nearest", own + "internal/roff"}
+			leaves := []string{own + "internal/durable", own + "internal/flagtext", own + "internal/nearest", own + "internal/roff"}
 			if strings.HasPrefix(name, never) && !slices.Contains(leaves, name) {
 				t.Errorf("the executable needs %s", name)
 			}

@@ -31,9 +31,11 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 	folder := t.TempDir()
 	public := filepath.Join(folder, "key.pub")
 	private := filepath.Join(folder, "key")
+	openstackFile := filepath.Join(folder, "openstack")
 	for path, content := range map[string]string{
-		public:  "ssh-ed25519 AAAA",
-		private: "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
+		openstackFile: "",
+		public:        "ssh-ed25519 AAAA",
+		private:       "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -60,6 +62,20 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"max_instances mistyped":       {"max_instances = 3", "max_instance = 3", exitOK, "did you mean max_instances?"},
 		"a key of a newer runner":      {"max_instances = 3", "max_instances = 3\nzzz = 3", exitOK, "up to 3 servers"},
 		"more than a group may have":   {"max_instances = 3", "max_instances = 3000", exitOK, "1000 at most"},
+		"max_instances is 0":           {"max_instances = 3", "max_instances = 0", exitOK, "is 0, which sets no limit"},
+		"one job at a time":            {"concurrent = 3\n", "", exitOK, "note  concurrent        is not set, so the runner runs one job at a time"},
+		"fewer jobs than servers":      {"concurrent = 3\n", "concurrent = 2\n", exitOK, "2 jobs at a time, of the 3 that"},
+		"fewer jobs than places":       {"max_instances = 3", "max_instances = 3\ncapacity_per_instance = 2", exitOK, "3 jobs at a time, of the 6 that"},
+		"as many jobs as servers":      {"", "", exitOK, "ok    concurrent        3 jobs at a time"},
+		"a limit of the entry":         {"executor = \"instance\"\n", "executor = \"instance\"\nlimit = 1\n", exitOK, "note  limit             one job at a time, of the 3"},
+		"a text for the limit":         {"concurrent = 3\n", "concurrent = \"3\"\n", exitFailed, "must be a whole number, not a string"},
+		"one server, one job":          {"max_instances = 3", "max_instances = 1", exitOK, "ok    concurrent"},
+		"an executor without plugins":  {"executor = \"instance\"\n", "executor = \"shell\"\n", exitOK, "note  executor          shell starts no plugin"},
+		"no executor":                  {"executor = \"instance\"\n", "", exitOK, "note  executor          is not set"},
+		"no such plugin":               {"registry.example/fleeting-plugin-openstack:1", "/nowhere/fleeting-plugin-openstack", exitOK, "note  plugin            stat /nowhere"},
+		"a plugin that cannot run":     {"registry.example/fleeting-plugin-openstack:1", openstackFile, exitOK, "is no executable file"},
+		"no plugin":                    {"plugin = \"registry.example/fleeting-plugin-openstack:1\"\n", "", exitUsage, "choose one with --runner: openstack"},
+		"nothing puts the key there":   {"password = \"secret\"\n", "key_path = \"" + private + "\"\n", exitOK, "so the image has to have it"},
 		"an image unlike any":          {"Ubuntu 24.04", "zzzz", exitFailed, `there are: "Needs 20 GB"`},
 		"user data with a blank":       {"[runners.autoscaler.plugin_config.server]\n", "[runners.autoscaler.plugin_config.server]\nuser_data = \" #cloud-config\"\n", exitOK, "begins with a blank"},
 		"a setting one level too high": {"max_instances = 3", "max_instances = 3\nbuild_timeout = \"20m\"", exitFailed, "is in the wrong section: write build_timeout in [runners.autoscaler.plugin_config]"},

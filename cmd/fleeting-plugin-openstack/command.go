@@ -7,14 +7,18 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/flagtext"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
 )
+
+const program = "fleeting-plugin-openstack"
 
 // Exit codes, as those of fleeting-plugin.
 const (
@@ -50,6 +54,16 @@ func commands() map[string]command {
 	}
 }
 
+// A word is a command whose work is fleeting's, or done in its place.
+type word struct{ name, args, summary string }
+
+func words() []word {
+	return []word{
+		{"version", "", "print the version"},
+		{"bootstrap", "REPO", "copy the plugin into $FLEETING_PLUGIN_PATH, or /plugins"},
+	}
+}
+
 // isForPeople tells whether the arguments are for the commands here: all but
 // flags and words of fleeting's, which would serve for any other word and so
 // leave whoever mistyped one with a message about plugins.
@@ -60,48 +74,39 @@ func isForPeople(args []string) bool {
 	if strings.HasPrefix(args[0], "-") {
 		return slices.Contains([]string{"-h", "--help", "-help"}, args[0])
 	}
-	return args[0] != "serve" && args[0] != "version" && args[0] != "bootstrap"
+	return args[0] != "serve" && (args[0] != "version" || len(args) > 1)
 }
 
 // runForPeople runs a command and returns the exit code.
 func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts ...plugin.Option) int {
 	chosen, ok := commands()[args[0]]
 	switch {
+	case ok:
+	case args[0] == "bootstrap":
+		return bootstrap(args[1:], os.Getenv, out, errs)
+	case args[0] == "version":
+		return aboutVersion(args[1:], out, errs)
 	case args[0] == "man":
 		man(out)
 		return exitOK
-	case !ok && (args[0] == "help" || strings.HasPrefix(args[0], "-")):
+	case args[0] == "help" || strings.HasPrefix(args[0], "-"):
 		usage(out)
 		return exitOK
-	case !ok:
+	default:
 		fmt.Fprintf(errs, "unknown command %q; %s\n", args[0], meant(args[0]))
 		return exitUsage
 	}
 	c := &call{out: out, opts: opts}
-	var path, runner, output string
-	flags := c.flags(args[0], &path, &runner, &output)
-	flags.SetOutput(errs)
-	flags.Usage = func() {
-		fmt.Fprintf(errs, "fleeting-plugin-openstack %s: %s\n\nFlags:\n", args[0], chosen.summary)
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args[1:]); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return exitOK
-		}
-		return exitUsage
-	}
+	path, runner, err := c.parse(args)
 	switch {
-	case flags.NArg() > 0:
-		fmt.Fprintf(errs, "%s: unexpected argument %q; see fleeting-plugin-openstack %s --help\n", args[0], flags.Arg(0), args[0])
-		return exitUsage
-	case output != "text" && output != "json":
-		fmt.Fprintf(errs, "%s: unknown format %q for --output: use text or json\n", args[0], output)
-		return exitUsage
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(out, "%s %s: %s\n\nFlags:\n", program, args[0], chosen.summary)
+		flagtext.Print(out, c.flags(args[0], new(string), new(string), new(string)))
+		return exitOK
+	case err == nil:
+		c.config, err = readConfig(path, runner)
 	}
-	c.asJSON = output == "json"
-	var err error
-	if c.config, err = readConfig(path, runner); err != nil {
+	if err != nil {
 		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
 		return exitUsage
 	}
@@ -115,12 +120,40 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 	return exitFailed
 }
 
+// parse reads the flags of one command.
+func (c *call) parse(args []string) (path, runner string, err error) {
+	var output string
+	flags := c.flags(args[0], &path, &runner, &output)
+	if err := flagtext.Parse(flags, args[1:]); err != nil {
+		return "", "", err
+	}
+	switch {
+	case flags.NArg() > 0:
+		return "", "", fmt.Errorf("unexpected argument %q; see %s --help", flags.Arg(0), flags.Name())
+	case output != "text" && output != "json":
+		return "", "", fmt.Errorf("unknown format %q for --output: use text or json", output)
+	}
+	c.asJSON = output == "json"
+	return path, runner, nil
+}
+
+// aboutVersion answers "version" with more words behind it: fleeting's library
+// would print the version whatever they are.
+func aboutVersion(args []string, out, errs io.Writer) int {
+	if err := flagtext.Parse(flag.NewFlagSet(program+" version", flag.ContinueOnError), args); !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintf(errs, "version: takes no arguments and no flags, not %q\n", strings.Join(args, " "))
+		return exitUsage
+	}
+	fmt.Fprintf(out, "%s version: print the version. It takes no flags.\n", program)
+	return exitOK
+}
+
 // meant says which command was probably meant, or where they are listed.
-func meant(word string) string {
-	if near := nearest.To(word, append(order(), "version", "bootstrap", "help"), 1); len(near) == 1 {
+func meant(name string) string {
+	if near := nearest.To(name, append(order(), "version", "bootstrap", "help"), 1); len(near) == 1 {
 		return "did you mean " + near[0] + "?"
 	}
-	return "see fleeting-plugin-openstack --help"
+	return "see " + program + " --help"
 }
 
 // order is that in which help and manual show the commands.
@@ -128,10 +161,10 @@ func order() []string { return []string{"check", "plan", "list", "cleanup"} }
 
 // flags are those of one command.
 func (c *call) flags(name string, path, runner, output *string) *flag.FlagSet {
-	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.StringVar(path, "config", "/etc/gitlab-runner/config.toml", "the runner's config.toml, or a JSON file that is a plugin_config")
-	flags.StringVar(runner, "runner", "", "name of the [[runners]] entry, if several use this plugin")
-	flags.StringVar(output, "output", "text", "text or json")
+	flags := flag.NewFlagSet(program+" "+name, flag.ContinueOnError)
+	flags.StringVar(path, "config", "/etc/gitlab-runner/config.toml", "the runner's config.toml, or a JSON `file` that is a plugin_config")
+	flags.StringVar(runner, "runner", "", "`name` of the [[runners]] entry, if several use this plugin")
+	flags.StringVar(output, "output", "text", "`format` of the output: text or json")
 	if name == "cleanup" {
 		flags.BoolVar(&c.yes, "yes", false, "really delete")
 	}
@@ -139,15 +172,18 @@ func (c *call) flags(name string, path, runner, output *string) *flag.FlagSet {
 }
 
 func usage(out io.Writer) {
-	fmt.Fprint(out, "fleeting-plugin-openstack is started by GitLab Runner, without arguments. For people:\n\n")
+	fmt.Fprint(out, program+" is started by GitLab Runner, without arguments. For people:\n\n")
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	known := commands()
 	for _, name := range order() {
 		fmt.Fprintf(table, "  %s\t%s\n", name, known[name].summary)
 	}
-	fmt.Fprintf(table, "  version\tprint the version\n  bootstrap REPO\tcopy the plugin into $FLEETING_PLUGIN_PATH, or /plugins\n")
+	for _, w := range words() {
+		fmt.Fprintf(table, "  %s\t%s\n", strings.TrimSpace(w.name+" "+w.args), w.summary)
+	}
 	_ = table.Flush()
-	fmt.Fprint(out, "\nEach takes --config FILE, --runner NAME and --output text|json.\n")
+	fmt.Fprintf(out, "\n%s and %s take --config FILE, --runner NAME and --output text|json.\nEach takes --help.\n",
+		strings.Join(order()[:len(order())-1], ", "), order()[len(order())-1])
 }
 
 // print writes a value as JSON, or a table of it.
@@ -165,8 +201,8 @@ func (c *call) print(value any, table func(io.Writer)) error {
 func check(ctx context.Context, c *call) error {
 	findings := plugin.Check(ctx, c.config.Config, c.opts...)
 	unseen := "whether a server accepts the login and has what jobs need, and the rest of config.toml"
-	if c.config.autoscaler != nil {
-		findings = append(findings, plugin.CheckRunner(c.config.autoscaler)...)
+	if c.config.entry != nil {
+		findings = append(findings, plugin.CheckRunner(c.config.file, c.config.entry)...)
 	} else {
 		unseen = "connector_config and max_instances, which are in config.toml"
 	}
@@ -202,7 +238,7 @@ func plan(ctx context.Context, c *call) error {
 			return
 		}
 		fmt.Fprintf(w, "Such servers that fit into the project's limits: %d; %s would run out first.\n", intent.Room, intent.Limit)
-		if most, ok := c.config.autoscaler["max_instances"].(int64); ok && most > int64(intent.Room) {
+		if most, ok := c.config.autoscaler()["max_instances"].(int64); ok && most > int64(intent.Room) {
 			fmt.Fprintf(w, "The runner may ask for more: max_instances is %d, with those that the group has already.\n", most)
 		}
 	})
@@ -213,7 +249,12 @@ func list(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	return c.print(servers, func(w io.Writer) { table(w, servers) })
+	return c.print(servers, func(w io.Writer) {
+		table(w, servers)
+		if len(servers) == 0 {
+			fmt.Fprintf(w, "\nNo server carries the tag %s.\n", c.config.Tag)
+		}
+	})
 }
 
 func cleanup(ctx context.Context, c *call) error {

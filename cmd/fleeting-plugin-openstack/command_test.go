@@ -32,11 +32,12 @@ func newDesk(t *testing.T, server string) desk {
 		t.Fatal(err)
 	}
 	d := desk{cloud: cloud, config: filepath.Join(folder, "config.toml")}
-	text := fmt.Sprintf(`
+	text := fmt.Sprintf(`concurrent = 3
 [[runners]]
 name = "docker"
 [[runners]]
 name = "openstack"
+executor = "instance"
 [runners.autoscaler]
 plugin = "registry.example/fleeting-plugin-openstack:1"
 max_instances = 3
@@ -159,9 +160,13 @@ func TestPlanTellsTheRoom(t *testing.T) {
 func TestListAndCleanup(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, goodServer)
+	code, out, errs := d.run(t, "list")
+	if code != exitOK || !strings.Contains(out, "No server carries the tag fleeting:runner.") {
+		t.Errorf("list of none: exit code %d: %s%s", code, out, errs)
+	}
 	d.add(t, "runner-abcd1234", map[string]string{"fleeting:group": "fleeting:runner"})
 	d.add(t, "database", nil)
-	code, out, errs := d.run(t, "list")
+	code, out, errs = d.run(t, "list")
 	if code != exitOK || !strings.Contains(out, "runner-abcd1234") || !strings.Contains(out, "foreign") {
 		t.Errorf("list: exit code %d: %s%s", code, out, errs)
 	}
@@ -203,10 +208,12 @@ func TestWrongUse(t *testing.T) {
 		code int
 		says string
 	}{
-		"unknown flag":   {[]string{"check", "--nope"}, exitUsage, "nope"},
+		"unknown flag":   {[]string{"check", "--nope"}, exitUsage, "check: unknown flag --nope; see fleeting-plugin-openstack check --help\n"},
+		"mistyped flag":  {[]string{"check", "--confg", "x"}, exitUsage, "did you mean --config?"},
+		"a format":       {[]string{"list", "--json"}, exitUsage, "did you mean --output json?"},
 		"extra argument": {[]string{"check", "nope"}, exitUsage, `unexpected argument "nope"`},
 		"bad output":     {[]string{"list", "--output", "xml"}, exitUsage, `unknown format "xml"`},
-		"yes elsewhere":  {[]string{"check", "--yes"}, exitUsage, "not defined: -yes"},
+		"yes elsewhere":  {[]string{"check", "--yes"}, exitUsage, "unknown flag --yes"},
 		"typo":           {[]string{"chek"}, exitUsage, `unknown command "chek"; did you mean check?`},
 		"other runner":   {[]string{"list", "--runner", "nope"}, exitUsage, `no runner named "nope"`},
 	} {
@@ -218,7 +225,9 @@ func TestWrongUse(t *testing.T) {
 	if code, out, _ := d.run(t, "help"); code != exitOK || !strings.Contains(out, "cleanup") {
 		t.Errorf("help: exit code %d: %s", code, out)
 	}
-	for args, want := range map[string]bool{"": false, "serve": false, "version": false, "bootstrap": false, "-version": false, "check": true, "chek": true, "help": true, "--help": true} {
+	for args, want := range map[string]bool{
+		"": false, "serve": false, "version": false, "-version": false, "version --help": true, "bootstrap": true, "check": true, "chek": true, "help": true, "--help": true,
+	} {
 		if got := isForPeople(strings.Fields(args)); got != want {
 			t.Errorf("%q for people: got %v, want %v", args, got, want)
 		}
@@ -246,7 +255,66 @@ func TestMistakesInTheFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		if code, out, errs := d.run(t, "check"); code != exitUsage || !strings.Contains(errs, says) {
-			t.Errorf("exit code %d, want %d and %q: %s%s", code, exitUsage, says, out, errs)
+			t.Errorf("%s: exit code %d, want %d and %q: %s%s", text, code, exitUsage, says, out, errs)
 		}
+	}
+}
+
+// TestNoSuchEntry: whoever has no entry, or several, is told what to write.
+func TestNoSuchEntry(t *testing.T) {
+	t.Parallel()
+	const entry = "[[runners]]\nname = \"a\"\n[runners.autoscaler]\nplugin = \"openstack\"\n[runners.autoscaler.plugin_config]\ncloud = \"x\"\n"
+	for text, row := range map[string]struct {
+		args []string
+		says string
+	}{
+		"":                      {nil, "there is no [[runners]] entry in it"},
+		"concurrent = 1\n":      {[]string{"--runner", "a"}, "there is no [[runners]] entry in it"},
+		"[[runners]]\n":         {[]string{"--runner", "a"}, "no [[runners]] entry in it has a section [runners.autoscaler.plugin_config]"},
+		"[runners]\nname='a'":   {nil, "must be written [[runners]]"},
+		"runners = [1]":         {nil, "must be a list of [[runners]]"},
+		"runners = 'a'":         {nil, "must be a list of [[runners]]"},
+		entry + "# named":       {[]string{"--runner", "b"}, "these do: a\n"},
+		entry + entry:           {nil, "choose one with --runner: a, a\n"},
+		entry + entry + "# too": {[]string{"--runner", "a"}, "2 entries are named \"a\"; give each a name of its own"},
+		strings.Replace(entry, "openstack", "other", 1): {nil, "choose one with --runner: a\n"},
+	} {
+		d := newDesk(t, goodServer)
+		if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, out, errs := d.run(t, append([]string{"check"}, row.args...)...); code != exitUsage || !strings.Contains(errs, row.says) {
+			t.Errorf("%q %v: exit code %d, want %d and %q: %s%s", text, row.args, code, exitUsage, row.says, out, errs)
+		}
+	}
+}
+
+// TestWordsOfTheLibrary: whoever asks for help gets it, and nothing is copied.
+func TestWordsOfTheLibrary(t *testing.T) {
+	target := t.TempDir()
+	t.Setenv("FLEETING_PLUGIN_PATH", target)
+	for args, row := range map[string]struct {
+		code int
+		says string
+	}{
+		"bootstrap --help":       {exitOK, "bootstrap REPO: copy the plugin"},
+		"bootstrap -h":           {exitOK, "bootstrap REPO: copy the plugin"},
+		"bootstrap":              {exitUsage, "takes one repository, not 0 arguments"},
+		"bootstrap a b":          {exitUsage, "takes one repository, not 2 arguments"},
+		"bootstrap --config x":   {exitUsage, "unknown flag --config"},
+		"bootstrap -- --config":  {exitFailed, "begins with a dash"},
+		"bootstrap a.example/-b": {exitFailed, "begins with a dash"},
+		"bootstrap a?b":          {exitFailed, "cannot bootstrap"},
+		"version --help":         {exitOK, "print the version"},
+		"version --output json":  {exitUsage, "takes no arguments"},
+		"version now":            {exitUsage, "takes no arguments"},
+	} {
+		var out, errs bytes.Buffer
+		if code := runForPeople(t.Context(), strings.Fields(args), &out, &errs); code != row.code || !strings.Contains(out.String()+errs.String(), row.says) {
+			t.Errorf("%s: exit code %d, want %d and %q: %s%s", args, code, row.code, row.says, out.String(), errs.String())
+		}
+	}
+	if found, err := os.ReadDir(target); err != nil || len(found) != 0 {
+		t.Errorf("copied: %v, %v", found, err)
 	}
 }

@@ -18,16 +18,21 @@ import (
 //nolint:gochecknoglobals // the linker can set package variables only
 var version, revision string
 
+// runnersMark is the variable with which a runner starts a plugin; fleeting's
+// library does not serve without it.
+const runnersMark = "FLEETING_INSTANCE_GROUP_PLUGIN"
+
 func main() {
 	build := plugin.WithVersion(version, revision)
 	switch args := os.Args[1:]; {
-	case len(args) > 0 && args[0] == "bootstrap":
-		os.Exit(bootstrap(args[1:], os.Getenv, os.Stdout, os.Stderr))
 	case isForPeople(args):
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		code := runForPeople(ctx, args, os.Stdout, os.Stderr, build)
 		stop()
 		os.Exit(code)
+	case (len(args) == 0 || args[0] == "serve") && os.Getenv(runnersMark) == "":
+		usage(os.Stderr)
+		os.Exit(exitUsage)
 	default:
 		fleetingplugin.Main(plugin.New(build), plugin.VersionInfo(version, revision))
 	}

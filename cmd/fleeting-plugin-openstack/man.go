@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/roff"
 )
@@ -29,19 +30,17 @@ func man(out io.Writer) {
 		line("B", name)
 		text(known[name].summary)
 	}
-	for _, word := range []struct{ name, summary string }{
-		{"version", "print the version"}, {"bootstrap REPO", "copy the plugin into $FLEETING_PLUGIN_PATH, or /plugins"},
-	} {
+	for _, w := range words() {
 		line("TP", "")
-		line("B", word.name)
-		text(word.summary)
+		line("B", strings.TrimSpace(w.name+" "+w.args))
+		text(w.summary)
 	}
 	line("SH", "FLAGS")
 	var path, runner, output string
 	new(call).flags("cleanup", &path, &runner, &output).VisitAll(func(f *flag.Flag) {
 		line("TP", "")
 		value, usage := flag.UnquoteUsage(f)
-		line("B", "--"+f.Name+" "+value)
+		line("B", strings.TrimSpace("--"+f.Name+" "+value))
 		if f.Name == "yes" {
 			usage += " (cleanup)"
 		}

@@ -20,7 +20,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("%s is not in the page", name)
 		}
 	}
-	for _, flag := range []string{`\-\-config string`, `\-\-runner string`, `\-\-output string`, `\-\-yes`} {
+	for _, flag := range []string{`\-\-config file`, `\-\-runner name`, `\-\-output format`, `\-\-yes`} {
 		if !strings.Contains(page, ".B "+flag) {
 			t.Errorf("%s is not in the page", flag)
 		}

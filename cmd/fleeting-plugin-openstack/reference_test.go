@@ -20,13 +20,13 @@ func TestReferenceShowsTheHelp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"--help"}, {"check", "--help"}, {"plan", "--help"}, {"list", "--help"}} {
+	for _, args := range [][]string{{"--help"}, {"check", "--help"}, {"plan", "--help"}, {"list", "--help"}, {"bootstrap", "--help"}} {
 		var out, errs bytes.Buffer
 		if code := runForPeople(t.Context(), args, &out, &errs); code != exitOK {
 			t.Fatalf("%v: exit code %d: %s", args, code, errs.String())
 		}
 		help := out.String()
-		if _, flags, ok := strings.Cut(errs.String(), "Flags:\n"); ok {
+		if _, flags, ok := strings.Cut(out.String(), "Flags:\n"); ok {
 			help = flags
 		}
 		if help == "" || !strings.Contains(string(page), "\n"+help+"```\n") {
@@ -54,8 +54,15 @@ func TestTutorialShowsCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.rewrite(t, "password = \"secret\"", fmt.Sprintf("key_path = %q", key))
+	program := filepath.Join(filepath.Dir(d.config), program)
+	if err := os.WriteFile(program, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d.rewrite(t, "registry.example/fleeting-plugin-openstack:1", program)
+	d.rewrite(t, "concurrent = 3", "concurrent = 4")
 	code, out, errs := d.run(t, "check")
 	out = strings.ReplaceAll(out, key, "cloud/id_ed25519")
+	out = strings.ReplaceAll(out, program, "/home/you/fleeting-plugin-openstack/build/bin/fleeting-plugin-openstack")
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, errs)
 	}

@@ -26,7 +26,7 @@ func TestReferenceShowsTheHelp(t *testing.T) {
 	if code := run(t.Context(), []string{"--help"}, &out, &errs); code != 0 {
 		t.Fatalf("exit code %d: %s", code, errs.String())
 	}
-	if help := errs.String(); help == "" || !strings.Contains(page(t), "\n"+help+"```\n") {
+	if help := out.String(); help == "" || !strings.Contains(page(t), "\n"+help+"```\n") {
 		t.Errorf("the page does not show\n%s", help)
 	}
 }

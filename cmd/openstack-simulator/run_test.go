@@ -7,34 +7,49 @@ import (
 	"io/fs"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/pelletier/go-toml/v2"
 	"go.yaml.in/yaml/v3"
 )
 
-func TestServesWhatTheCloudsFileNames(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
+// started runs the command until the function that it returns is called, which
+// gives its exit code, and waits until it answers.
+func started(t *testing.T, dir string, args ...string) (stop func() int) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
 	reader, writer := io.Pipe()
 	exit := make(chan int, 1)
+	var errs strings.Builder
 	go func() {
-		exit <- run(ctx, []string{"--listen", "127.0.0.1:0", "--dir", dir, "--quiet"}, writer, io.Discard)
+		exit <- run(ctx, append([]string{"--listen", "127.0.0.1:0", "--dir", dir, "--quiet"}, args...), writer, &errs)
 		_ = writer.Close()
 	}()
 	greeting := make([]byte, 64)
 	if _, err := io.ReadFull(reader, greeting); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v: %s", err, errs.String())
 	}
 	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	return func() int {
+		cancel()
+		return <-exit
+	}
+}
 
-	var entry struct {
-		Runners struct {
+func TestServesWhatTheCloudsFileNames(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stop := started(t, dir)
+	ctx := t.Context()
+	var file struct {
+		Runners []struct {
 			Autoscaler struct {
 				Plugin    map[string]any `toml:"plugin_config"`
 				Connector map[string]any `toml:"connector_config"`
@@ -42,29 +57,32 @@ func TestServesWhatTheCloudsFileNames(t *testing.T) {
 		} `toml:"runners"`
 	}
 	config, err := os.ReadFile(filepath.Join(dir, "config.toml"))
-	if err := errors.Join(err, toml.Unmarshal(config, &entry)); err != nil {
+	if err := errors.Join(err, toml.Unmarshal(config, &file)); err != nil {
 		t.Fatal(err)
 	}
-	if runner := entry.Runners.Autoscaler; runner.Plugin["clouds_config"] != filepath.Join(dir, "clouds.yaml") || runner.Connector["key_path"] != filepath.Join(dir, "id_ed25519") {
+	if len(file.Runners) != 1 {
+		t.Fatalf("config.toml:\n%s", config)
+	}
+	if runner := file.Runners[0].Autoscaler; runner.Plugin["clouds_config"] != filepath.Join(dir, "clouds.yaml") || runner.Connector["key_path"] != filepath.Join(dir, "id_ed25519") {
 		t.Errorf("config.toml:\n%s", config)
 	}
 	content, err := os.ReadFile(filepath.Join(dir, "clouds.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var file struct {
+	var clouds struct {
 		Clouds map[string]struct {
 			Auth struct {
 				URL string `yaml:"auth_url"`
 			} `yaml:"auth"`
 		} `yaml:"clouds"`
 	}
-	if err := yaml.Unmarshal(content, &file); err != nil {
+	if err := yaml.Unmarshal(content, &clouds); err != nil {
 		t.Fatal(err)
 	}
 	client := &http.Client{Timeout: 10 * time.Second}
 	for _, name := range []string{"simulator", "simulator-appcred", "simulator-tiny"} {
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, file.Clouds[name].Auth.URL, nil)
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, clouds.Clouds[name].Auth.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,8 +99,7 @@ func TestServesWhatTheCloudsFileNames(t *testing.T) {
 	if err != nil || key.Mode().Perm() != 0o600 {
 		t.Errorf("key: %v, %v", key, err)
 	}
-	cancel()
-	if code := <-exit; code != 0 {
+	if code := stop(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 }
@@ -120,6 +137,128 @@ func TestASecondStartLeavesTheFirstAlone(t *testing.T) {
 	run(t.Context(), []string{"--listen", first.Addr().String(), "--dir", untouched}, io.Discard, io.Discard)
 	if _, err := os.Stat(untouched); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a failed start left a folder behind (%v)", err)
+	}
+}
+
+// TestAFolderHasOneSimulator: a second one, at another address, would take the
+// first one's key and addresses away.
+func TestAFolderHasOneSimulator(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stop := started(t, dir)
+	before := contents(t, dir)
+	var errs strings.Builder
+	if code := run(t.Context(), []string{"--listen", "127.0.0.1:0", "--dir", dir}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "choose another folder") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
+		t.Errorf("the first one's files (-before +after):\n%s", diff)
+	}
+	stop()
+	if code := started(t, dir)(); code != 0 {
+		t.Errorf("once the first has ended: exit code %d", code)
+	}
+}
+
+func contents(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	for _, name := range []string{"id_ed25519", "clouds.yaml", "config.toml"} {
+		content, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[name] = string(content)
+	}
+	return found
+}
+
+// TestATakenSSHPortIsNoticed: who listens on a port of all addresses keeps
+// every server from answering on its own.
+func TestATakenSSHPortIsNoticed(t *testing.T) {
+	t.Parallel()
+	var config net.ListenConfig
+	other, err := config.Listen(t.Context(), "tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	_, port, err := net.SplitHostPort(other.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "cloud")
+	var errs strings.Builder
+	if code := run(t.Context(), []string{"--listen", "127.0.0.1:0", "--dir", dir, "--ssh-port", port}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "choose another port with --ssh-port") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a failed start left a folder behind (%v)", err)
+	}
+}
+
+// TestTutorialShowsTheConfig: the first tutorial shows the file that the
+// simulator writes, but for the folder that the reader works in.
+func TestTutorialShowsTheConfig(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/tutorials/first-job.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(string(page), "```toml\n")
+	shown, _, closed := strings.Cut(after, "```\n")
+	if !ok || !closed {
+		t.Fatal("the tutorial shows no config.toml")
+	}
+	folder := t.TempDir()
+	beside := filepath.Join(folder, "build", "bin", "fleeting-plugin-openstack")
+	if err := os.MkdirAll(filepath.Dir(beside), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(beside, nil, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	entry := runnerEntry{
+		user: "runner", port: 2222, clouds: "cloud/clouds.yaml", key: "cloud/id_ed25519",
+		plugin: pluginBeside(func() (string, error) { return filepath.Join(filepath.Dir(beside), program), nil }),
+	}
+	written := strings.ReplaceAll(entry.toml(), folder, "/home/you/fleeting-plugin-openstack")
+	if diff := cmp.Diff(shown, written); diff != "" {
+		t.Errorf("config.toml (-tutorial +written):\n%s", diff)
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	for args, says := range map[string]string{
+		"--ssh-port 99999":         "ports end at 65535",
+		"--ssh-port -1":            "-ssh-port",
+		"--listen 127.0.0.1:80001": "a port is a number",
+		"--listen 5005":            "write it as 127.0.0.1:5000",
+		"--build-time 5":           "has a unit, such as 5s",
+		"--delete-time -5s":        "is not negative",
+		"--lsten x":                "did you mean --listen?",
+		"serve":                    "unexpected argument",
+	} {
+		var errs strings.Builder
+		if code := run(t.Context(), append(strings.Fields(args), "--dir", t.TempDir()), io.Discard, &errs); code != exitUsage || !strings.Contains(errs.String(), says) || strings.Count(errs.String(), "\n") != 1 {
+			t.Errorf("%s: exit code %d, want %q in one line: %s", args, code, says, errs.String())
+		}
+	}
+}
+
+// TestTellsABrowserWhatItIs: the address that is printed can be clicked.
+func TestTellsABrowserWhatItIs(t *testing.T) {
+	t.Parallel()
+	answer := httptest.NewRecorder()
+	front(http.NotFoundHandler()).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/identity/v3") {
+		t.Errorf("%d: %s", answer.Code, answer.Body)
+	}
+	other := httptest.NewRecorder()
+	front(http.NotFoundHandler()).ServeHTTP(other, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/identity/v3", nil))
+	if other.Code != http.StatusNotFound {
+		t.Errorf("what is the cloud's: %d", other.Code)
 	}
 }
 

@@ -72,14 +72,17 @@ func (c *cloud) read(greeting io.Reader, file string) error {
 		return err
 	}
 	var config struct {
-		Runners struct {
+		Runners []struct {
 			Autoscaler runnerConfig `toml:"autoscaler"`
 		} `toml:"runners"`
 	}
 	if err := toml.Unmarshal(content, &config); err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	c.runner = config.Runners.Autoscaler
+	if len(config.Runners) != 1 {
+		return fmt.Errorf("%s: %d entries", file, len(config.Runners))
+	}
+	c.runner = config.Runners[0].Autoscaler
 	return nil
 }
 

@@ -75,11 +75,9 @@ func TestTOMLSamples(t *testing.T) {
 	configs, policies := 0, 0
 	for _, block := range samples(t, "toml") {
 		var sample struct {
-			Version int   `toml:"version"`
-			Rule    []any `toml:"rule"`
-			Runners []struct {
-				Autoscaler map[string]any `toml:"autoscaler"`
-			} `toml:"runners"`
+			Version int              `toml:"version"`
+			Rule    []any            `toml:"rule"`
+			Runners []map[string]any `toml:"runners"`
 		}
 		if err := toml.Unmarshal([]byte(block.Text), &sample); err != nil {
 			t.Errorf("%s: %v", block.Where(), err)
@@ -96,12 +94,15 @@ func TestTOMLSamples(t *testing.T) {
 			if _, err := installer.ParseRunnerConfig([]byte(block.Text)); err != nil {
 				t.Errorf("%s: %v", block.Where(), err)
 			}
-			if runner.Autoscaler["plugin_config"] == nil {
+			autoscaler, _ := runner["autoscaler"].(map[string]any)
+			if autoscaler["max_instances"] != nil {
+				checkEntry(t, block, runner, autoscaler)
+			}
+			if autoscaler["plugin_config"] == nil {
 				continue
 			}
 			configs++
-			checkEntry(t, block, runner.Autoscaler)
-			raw, err := json.Marshal(runner.Autoscaler["plugin_config"])
+			raw, err := json.Marshal(autoscaler["plugin_config"])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,11 +117,20 @@ func TestTOMLSamples(t *testing.T) {
 }
 
 // checkEntry: what is shown as a whole entry is taken for one, so jobs have to
-// run with it. The files that key_path names are the reader's.
-func checkEntry(t *testing.T, block Block, autoscaler map[string]any) {
+// run with it, as many at a time as it has servers for. The files that it names
+// and the image are the reader's.
+func checkEntry(t *testing.T, block Block, runner, autoscaler map[string]any) {
 	t.Helper()
-	for _, f := range plugin.CheckRunner(autoscaler) {
-		if f.Subject != "key_path" && (f.Note || !f.OK) {
+	var file map[string]any
+	if err := toml.Unmarshal([]byte(block.Text), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range plugin.CheckRunner(file, runner) {
+		ours := autoscaler["plugin_config"] != nil // others may need no login
+		if slices.Contains([]string{"key_path", "plugin"}, f.Subject) || (f.Note || !ours) && f.Subject == "connector_config" {
+			continue
+		}
+		if f.Note || !f.OK {
 			t.Errorf("%s: %s: %s", block.Where(), f.Subject, f.Detail)
 		}
 	}

@@ -84,13 +84,26 @@ func slaac(prefix netip.Prefix, tail [3]byte) netip.Addr {
 	return netip.AddrFrom16(bytes)
 }
 
+// firstAddress is that of the first network with IPv4, which is its gateway's.
+func (s *Simulator) firstAddress() netip.Addr {
+	for _, n := range s.networks {
+		if n.IPv4.IsValid() {
+			return n.IPv4.Masked().Addr().Next()
+		}
+	}
+	return netip.Addr{}
+}
+
+// deafTries is how many addresses are tried on which SSH cannot be answered.
+const deafTries = 50
+
 // takeAddress takes a free IPv4 address of a network, at random, since other
 // simulators on this machine may take theirs from the same range. With SSH,
 // free means that it could be listened on.
 func (s *Simulator) takeAddress(n *network, fixed string) (netip.Addr, error) {
 	if fixed != "" {
 		address, err := netip.ParseAddr(fixed)
-		if err != nil || !n.IPv4.Contains(address) || n.used[address] || !s.answerOn(address) {
+		if err != nil || !n.IPv4.Contains(address) || n.used[address] || s.answerOn(address) != nil {
 			return netip.Addr{}, neutronRefusal(http.StatusConflict, "IpAddressAlreadyAllocated", "IP address %s already allocated in subnet %s", fixed, n.subnet4)
 		}
 		n.used[address] = true
@@ -98,8 +111,9 @@ func (s *Simulator) takeAddress(n *network, fixed string) (netip.Addr, error) {
 	}
 	base := n.IPv4.Masked().Addr().As4()
 	size := uint64(1) << (32 - n.IPv4.Bits())
+	deaf := 0
 	for range 4 * size {
-		if size <= 4 {
+		if size <= 4 || deaf == deafTries {
 			break
 		}
 		offset := 2 + s.random.Uint64N(size-3)
@@ -107,20 +121,28 @@ func (s *Simulator) takeAddress(n *network, fixed string) (netip.Addr, error) {
 		var bytes [4]byte
 		binary.BigEndian.PutUint32(bytes[:], number)
 		address := netip.AddrFrom4(bytes)
-		if !n.used[address] && s.answerOn(address) {
-			n.used[address] = true
-			return address, nil
+		if n.used[address] {
+			continue
 		}
+		if err := s.answerOn(address); err != nil {
+			deaf++
+			if deaf == deafTries {
+				s.options.Logger.Warn("no server can answer SSH on the port", "reason", err.Error())
+			}
+			continue
+		}
+		n.used[address] = true
+		return address, nil
 	}
 	return netip.Addr{}, neutronRefusal(http.StatusConflict, "IpAddressGenerationFailure", "No more IP addresses available on network %s.", n.ID)
 }
 
 // answerOn starts listening for SSH on an address, where servers do that.
-func (s *Simulator) answerOn(address netip.Addr) bool {
+func (s *Simulator) answerOn(address netip.Addr) error {
 	if s.shells == nil || !address.IsLoopback() {
-		return true
+		return nil
 	}
-	return s.shells.listen(address) == nil
+	return s.shells.listen(address)
 }
 
 func (s *Simulator) freeAddress(n *network, address netip.Addr) {

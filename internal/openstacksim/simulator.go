@@ -49,7 +49,7 @@ type Simulator struct {
 }
 
 // New makes a cloud. It fails only when the options contradict themselves or
-// SSH cannot be served.
+// SSH cannot be served: [ErrSSHPort] where that is for its port.
 func New(options Options) (*Simulator, error) {
 	options = options.withDefaults()
 	if _, ok := parseMicroversion(options.MaxMicroversion); !ok {
@@ -74,7 +74,7 @@ func New(options Options) (*Simulator, error) {
 		return nil, err
 	}
 	if options.SSH != nil {
-		shells, err := newShells(*options.SSH, s.mayLogin)
+		shells, err := newShells(*options.SSH, s.firstAddress(), s.mayLogin)
 		if err != nil {
 			return nil, err
 		}

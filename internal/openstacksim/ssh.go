@@ -78,7 +78,12 @@ type shells struct {
 	sessions  map[string]map[*guest]context.CancelFunc // by server
 }
 
-func newShells(options SSH, login func(netip.Addr) (guest, bool)) (*shells, error) {
+// ErrSSHPort says that servers could not answer SSH on the port asked for.
+var ErrSSHPort = errors.New("openstacksim: port for SSH")
+
+// newShells makes the SSH servers of a simulator. The first address of their
+// network, which no server gets, is where the port is tried out.
+func newShells(options SSH, first netip.Addr, login func(netip.Addr) (guest, bool)) (*shells, error) {
 	sh := &shells{
 		options: options, port: options.Port, login: login,
 		listeners: map[netip.Addr]net.Listener{}, sessions: map[string]map[*guest]context.CancelFunc{},
@@ -98,9 +103,12 @@ func newShells(options SSH, login func(netip.Addr) (guest, bool)) (*shells, erro
 		return nil, fmt.Errorf("openstacksim: host key: %w", err)
 	}
 	if sh.port == 0 {
-		if sh.port, err = freePort(); err != nil {
-			return nil, err
-		}
+		sh.port, err = freePort()
+	} else {
+		err = tryPort(first, sh.port)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrSSHPort, err)
 	}
 	if sh.root, err = os.MkdirTemp(options.Dir, "openstack-simulator-"); err != nil {
 		return nil, fmt.Errorf("openstacksim: folder of the servers: %w", err)
@@ -112,14 +120,27 @@ func newShells(options SSH, login func(netip.Addr) (guest, bool)) (*shells, erro
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0") //nolint:noctx // at once
 	if err != nil {
-		return 0, fmt.Errorf("openstacksim: port for SSH: %w", err)
+		return 0, err
 	}
 	defer func() { _ = listener.Close() }()
 	address, ok := listener.Addr().(*net.TCPAddr)
 	if !ok {
-		return 0, fmt.Errorf("openstacksim: port for SSH: %s", listener.Addr())
+		return 0, fmt.Errorf("no TCP: %s", listener.Addr())
 	}
 	return address.Port, nil
+}
+
+// tryPort listens on an address for a moment. What listens on a port of all
+// addresses keeps servers from theirs.
+func tryPort(address netip.Addr, port int) error {
+	if !address.IsLoopback() {
+		return nil // nothing will listen there
+	}
+	listener, err := net.Listen("tcp4", net.JoinHostPort(address.String(), strconv.Itoa(port))) //nolint:noctx // at once
+	if err != nil {
+		return err
+	}
+	return listener.Close()
 }
 
 // listen starts answering on an address.

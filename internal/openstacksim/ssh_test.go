@@ -3,10 +3,12 @@ package openstacksim_test
 import (
 	"bytes"
 	"crypto/ed25519"
+	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,4 +113,47 @@ func newKey(t *testing.T) (ssh.Signer, string) {
 		t.Fatal(err)
 	}
 	return signer, string(ssh.MarshalAuthorizedKey(signer.PublicKey()))
+}
+
+// TestAServerThatCannotAnswerIsLogged: its fault says only that it has no
+// network, so why is in the log.
+func TestAServerThatCannotAnswerIsLogged(t *testing.T) {
+	t.Parallel()
+	var log logBook
+	sim := newSimulator(t, openstacksim.Options{
+		BuildTime: -1, DeleteTime: -1, SSH: &openstacksim.SSH{Dir: t.TempDir()},
+		Logger: slog.New(slog.NewTextHandler(&log, nil)),
+	})
+	var config net.ListenConfig
+	other, err := config.Listen(t.Context(), "tcp4", net.JoinHostPort("0.0.0.0", strconv.Itoa(sim.SSHPort())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	c := newClient(t, sim)
+	id := c.create("one", nil)
+	if status := text(c.server(id)["status"]); status != "ERROR" {
+		t.Errorf("status %s", status)
+	}
+	if !strings.Contains(log.String(), "no server can answer SSH on the port") || !strings.Contains(log.String(), "address already in use") {
+		t.Errorf("log:\n%s", log.String())
+	}
+}
+
+// logBook keeps what is logged.
+type logBook struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
