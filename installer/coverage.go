@@ -28,7 +28,7 @@ func (i *Installer) VerifyAllPlatforms(ctx context.Context, ref Reference) (Veri
 		return Verified{}, err
 	}
 	if err := i.vouchedForAll(ctx, verified); err != nil {
-		return Verified{}, failed("verifying", ref.Name()+"@"+verified.Resolution.Digest().String(), err)
+		return Verified{}, failed("verifying", exactly(verified.Resolution), err)
 	}
 	return verified, nil
 }
@@ -101,7 +101,7 @@ func (i *Installer) vouched(ctx context.Context, verified Verified, wants func(o
 			continue
 		}
 		if err := i.vouchedEntry(ctx, verified, rule, top, entry); err != nil {
-			return fmt.Errorf("entry %s of the index: %w", entry.Digest, err)
+			return fmt.Errorf("entry %s of the index: %w", entry.Digest, partial(ctx, verified.source, index, entry, err))
 		}
 	}
 	return nil

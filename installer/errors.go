@@ -32,6 +32,16 @@ var (
 	// ErrOnePlatform: refused, because the evidence is about the manifest for one
 	// platform, and the index is not signed. It also matches ErrRefused.
 	ErrOnePlatform = fmt.Errorf("%w: the evidence is about one platform only", ErrRefused)
+	// ErrNoAttestation: refused, because an attestation that the rule asks for is
+	// not there, or not as it asks for. It also matches ErrRefused.
+	ErrNoAttestation = admission.ErrNoAttestation
+	// ErrWrongSigner: a signature is there, by a key or an identity that the rule
+	// does not name. A [RefusedError] that matches it matches ErrRefused, too.
+	ErrWrongSigner = trust.ErrWrongSigner
+	// ErrNoSCT: the certificate of a keyless signer lacks the promise of a
+	// certificate log (SCT) that the trusted root has. A [RefusedError] that matches
+	// it matches ErrRefused, too.
+	ErrNoSCT = trust.ErrNoSCT
 	// ErrUnknownLog: refused, because a signature is entered in a transparency log
 	// that its trusted root does not have; a newer root may. It also matches
 	// ErrRefused.
@@ -46,6 +56,9 @@ var (
 	ErrNoVersion = errors.New("no version satisfies the constraint")
 	// ErrNoPlatform: the artifact has nothing for the platform.
 	ErrNoPlatform = errors.New("nothing for this platform")
+	// ErrPartial: the index names manifests that are not there, as in a mirror of
+	// single platforms. It comes as a [PartialError], which matches ErrNotFound, too.
+	ErrPartial = errors.New("not all platforms are there")
 	// ErrNotPlugin: the artifact holds no plugin that could be recognised.
 	ErrNotPlugin = errors.New("not a plugin")
 	// ErrSparse: the registry takes no index without all that it names, so that

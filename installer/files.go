@@ -127,7 +127,7 @@ func (i *Installer) VerifyFile(ctx context.Context, as Reference, file io.Reader
 	}
 	accepted, err := rule.requirements.JudgeFile(ctx, v.Digest, found, i.now())
 	if err != nil {
-		return VerifiedFile{}, err
+		return VerifiedFile{}, refusedError(err)
 	}
 	v.Name = accepted[0].Name()
 	v.Verification = Verification{Rule: rule.scope, Policy: rule.fingerprint(), Covers: v.Digest}

@@ -90,7 +90,7 @@ func lockPlatforms(ctx context.Context, verified Verified) ([]LockedPlatform, er
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return nil, partial(ctx, verified.source, index, entry, err)
 		}
 		platforms = append(platforms, locked)
 	}

@@ -89,7 +89,7 @@ func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, o
 	if err = i.vouched(ctx, verified, m.wants); err == nil {
 		err = m.run(ctx, verified)
 	}
-	return m.done, failed("mirroring", ref.Name()+"@"+verified.Resolution.Digest().String(), err)
+	return m.done, failed("mirroring", exactly(verified.Resolution), err)
 }
 
 // mirror is one copy in progress.
@@ -178,7 +178,7 @@ func (m *mirror) children(ctx context.Context, desc ocispec.Descriptor, content 
 			continue
 		}
 		if err := m.fetchTree(ctx, entry, depth); err != nil {
-			return err
+			return partial(ctx, m.from, index, entry, err)
 		}
 	}
 	return nil

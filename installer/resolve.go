@@ -234,10 +234,11 @@ func (i *Installer) follow(ctx context.Context, r *Resolution, desc ocispec.Desc
 	}
 	r.Platform = chosen.platform.String()
 	r.Explanation = append(r.Explanation, chosen.why)
-	manifest, err := fetchDocument(ctx, r.source, chosen.desc)
+	content, err = fetchEntry(ctx, r.source, index, chosen.desc)
 	if err != nil {
 		return err
 	}
+	manifest := admission.Document{Descriptor: chosen.desc, Content: content}
 	r.Index = desc.Digest
 	r.chain, err = admission.NewChain(&top, manifest)
 	return err

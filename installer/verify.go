@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -149,7 +150,7 @@ func (i *Installer) verifyBy(ctx context.Context, ref Reference, choose chooser)
 	}
 	admitted, unavailable, err := i.admit(ctx, resolution, rule)
 	if err != nil {
-		return Verified{}, failed("verifying", ref.Name()+"@"+resolution.Digest().String(), err)
+		return Verified{}, failed("verifying", exactly(resolution), err)
 	}
 	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version.String()})
 	return Verified{
@@ -173,7 +174,12 @@ func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) 
 	}
 	search := &collection{evaluation: evaluation, resolution: r, now: i.now()}
 	admitted, err = search.run(ctx)
-	return admitted, errors.Join(search.failures...), err
+	return admitted, errors.Join(search.failures...), refusedError(err)
+}
+
+// exactly names what a reference stood for.
+func exactly(r Resolution) string {
+	return fmt.Sprintf("%s:%s@%s", r.Reference.Name(), r.Version, r.Digest())
 }
 
 // collection is the search for enough evidence.
@@ -219,8 +225,27 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 
 // couldNotCheck drops the sentinels of the refusal and keeps its words.
 func couldNotCheck(refusal error, failures []error) error {
-	return errors.Join(append(failures, fmt.Errorf("with what could be fetched: %s", refusal.Error()))...)
+	return &uncheckedError{failures: failures, otherwise: refusal.Error()}
 }
+
+// uncheckedError is evidence that could not be fetched, and what would be the
+// verdict without it.
+type uncheckedError struct {
+	failures  []error
+	otherwise string
+}
+
+// Error is one line: a registry that refuses one place refuses most.
+func (e *uncheckedError) Error() string {
+	text, _, _ := strings.Cut(errors.Join(e.failures...).Error(), "\n")
+	if more := len(e.failures) - 1; more > 0 {
+		text += fmt.Sprintf(" (and %d more places)", more)
+	}
+	return text + "; with what could be fetched: " + e.otherwise
+}
+
+// Unwrap gives what could not be fetched, and why.
+func (e *uncheckedError) Unwrap() []error { return e.failures }
 
 func (c *collection) try() error {
 	admitted, err := c.evaluation.Decide(c.now)

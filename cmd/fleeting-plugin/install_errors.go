@@ -3,7 +3,10 @@ package main
 import (
 	"errors"
 	"net"
+	"regexp"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -15,6 +18,20 @@ func explained(ref installer.Reference, err error) error {
 		return cli.Hint(err, asName(ref))
 	}
 	return err
+}
+
+// atHand names the flag that goes on with what a mirror of single platforms has.
+func atHand(cmd *cobra.Command, err error) error {
+	partial, ok := errors.AsType[*installer.PartialError](err)
+	switch {
+	case !ok || len(partial.Present) == 0:
+		return err
+	case cmd.Flags().Lookup("only-platform") != nil:
+		return cli.Hint(err, "copy what is there: --only-platform "+strings.Join(partial.Present, " --only-platform ")+"; a registry may want the others, too, layouts and tar files do not")
+	case cmd.Name() == "lock":
+		return cli.Hint(err, "a lock has all platforms: lock where they are all there, and install --locked with --from")
+	}
+	return cli.Hint(err, "choose one that is there: --platform "+partial.Present[0]+"; or mirror this platform, too, or all: fleeting-plugin mirror without --only-platform")
 }
 
 func asName(ref installer.Reference) string {
@@ -57,10 +74,14 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrTooLarge, cli.Refused, "tell the publisher, and whoever may push there; nothing was installed"},
 		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.ErrNoAttestation, cli.Refused, "fleeting-plugin inspect REF shows what there is; ask the publisher to attest what the rule wants, or change the rule"},
+		{installer.ErrNoSCT, cli.Refused, "if its sigstore instance has no certificate log: insecure-no-sct = true in the policy, with that instance's trusted-root"},
+		{installer.ErrWrongSigner, cli.Refused, "fleeting-plugin inspect REF shows who says to have signed; ask the publisher, not the registry, who is right"},
 		{installer.ErrRefused, cli.Refused, "fleeting-plugin inspect REF shows what there is; the policy says what is wanted"},
 		{installer.ErrEvidence, cli.Network, "try again: without its signatures the plugin is not installed"},
 		{installer.ErrNoSpace, cli.Failed, "make room there, fleeting-plugin prune removes old versions; or name another folder with --dir"},
-		{installer.ErrSparse, cli.Failed, "copy all platforms, or to a tar file; distribution takes it with validation.manifests.indexes.platforms: none"},
+		{installer.ErrSparse, cli.Failed, "leave out --only-platform, or copy to a tar file; distribution takes it with validation.manifests.indexes.platforms: none"},
+		{installer.ErrPartial, cli.NotFound, "mirror the missing platforms, too"},
 		{installer.ErrNoVersion, cli.NotFound, "choose one of the published versions"},
 		{installer.ErrNoPlatform, cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
 		{installer.ErrNotInstalled, cli.NotFound, "fleeting-plugin list shows what is installed; fleeting-plugin install REF installs"},
@@ -74,4 +95,38 @@ func mapInstallerErrors(app *cli.App) {
 	} {
 		app.MapError(m.target, m.code, m.hint)
 	}
+	app.Describe(describeRefusal)
 }
+
+// describeRefusal puts a refusal on a terminal: what was refused and why, its
+// digest, then what was looked at, a line each.
+func describeRefusal(err error) (headline string, details []string) {
+	refused, ok := errors.AsType[*installer.RefusedError](err)
+	if !ok {
+		return "", nil
+	}
+	before, found := strings.CutSuffix(err.Error(), refused.Error())
+	if !found {
+		return "", nil
+	}
+	headline = before + installer.ErrRefused.Error() + ": " + refused.Reason
+	if at := pinned.FindString(headline); at != "" {
+		headline = strings.Replace(headline, at, "", 1)
+		details = append(details, "digest "+at[1:])
+	}
+	for _, looked := range refused.Looked {
+		details = append(details, short(looked.String()))
+	}
+	return short(headline), details
+}
+
+var (
+	// pinned is the digest in a reference.
+	pinned = regexp.MustCompile(`@sha256:[0-9a-f]{64}\b`)
+	// longHex is a digest, or the name of a key.
+	longHex = regexp.MustCompile(`\b([0-9a-f]{12})[0-9a-f]{52}\b`)
+)
+
+// short leaves of digests and names of keys as much as tells them apart; JSON has
+// the whole.
+func short(text string) string { return longHex.ReplaceAllString(text, "$1…") }

@@ -259,7 +259,7 @@ func newFetchFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 // closing is run with the flags' temporary folders removed after it.
 func (f *installFlags) closing(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		err := f.explain(run(cmd, args))
+		err := f.explain(atHand(cmd, run(cmd, args)))
 		if closeErr := f.close(); closeErr != nil {
 			return errors.Join(err, closeErr)
 		}

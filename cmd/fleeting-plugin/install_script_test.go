@@ -9,8 +9,10 @@ import (
 	"net/http/httputil"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -78,6 +80,7 @@ func TestInstallScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
+			"fits":     fits,
 			"publish":  publish,
 			"graft":    graft,
 			"break":    breakRegistry,
@@ -116,6 +119,29 @@ func siteOf(ts *testscript.TestScript) *site {
 		ts.Fatalf("the script has no registry")
 	}
 	return s
+}
+
+// fits checks that the last command's errors fit on a terminal of 80 columns: in
+// so many of its rows, and that no line comes twice. fits ROWS
+func fits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: fits ROWS")
+	}
+	most, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	const columns = 80
+	rows, seen := 0, map[string]bool{}
+	text := strings.TrimSuffix(ts.ReadFile("stderr"), "\n")
+	for line := range strings.SplitSeq(text, "\n") {
+		if seen[line] {
+			ts.Fatalf("%q comes twice", line)
+		}
+		seen[line] = true
+		rows += max(1, (utf8.RuneCountInString(line)+columns-1)/columns)
+	}
+	if rows > most {
+		ts.Fatalf("%d rows, want at most %d", rows, most)
+	}
 }
 
 // publish makes a plugin: publish NAME VERSION [KEY] [TAG...]. It is signed by

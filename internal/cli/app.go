@@ -38,6 +38,7 @@ type App struct {
 	logger   *slog.Logger
 	mapping  []errorMapping
 	fallback []errorMapping // looked at after mapping
+	describe []func(error) (string, []string)
 }
 
 // New makes an App from parts, for tests. Nil parts get harmless values: empty

@@ -20,6 +20,7 @@ import (
 var (
 	errGone    = errors.New("gone")
 	errRefused = errors.New("refused")
+	errLong    = errors.New("long")
 )
 
 // run executes a tree of one command, "tool work", that returns err.
@@ -29,6 +30,12 @@ func run(t *testing.T, ctx context.Context, err error, args ...string) (code cli
 	app := cli.New(nil, &stdout, &stderr, nil)
 	app.MapError(errGone, cli.NotFound, "look elsewhere")
 	app.MapError(errRefused, cli.Refused, "")
+	app.Describe(func(err error) (string, []string) {
+		if errors.Is(err, errLong) {
+			return "long", []string{"one", "two"}
+		}
+		return "", nil
+	})
 	root := &cobra.Command{Use: "tool"}
 	app.AddFlags(root.PersistentFlags())
 	root.AddCommand(&cobra.Command{Use: "work", RunE: func(*cobra.Command, []string) error {
@@ -62,8 +69,12 @@ func TestRunErrors(t *testing.T) {
 		{"outer hint wins", cli.Hint(cli.Hint(errGone, "in"), "out"), nil, cli.NotFound, "error: gone\nnext: out\n"},
 		{"code wins over mapping", cli.WithCode(errGone, cli.Network), nil, cli.Network, "error: gone\nnext: look elsewhere\n"},
 		{"code below a hint", cli.Hint(cli.WithCode(errors.New("x"), cli.Network), "wait"), nil, cli.Network, "error: x\nnext: wait\n"},
-		{"first mapping wins", errors.Join(errRefused, errGone), nil, cli.NotFound, "error: refused\ngone\nnext: look elsewhere\n"},
-		{"the code of another program", errors.Join(errGone, &exec.ExitError{}), nil, cli.NotFound, "error: gone\n<nil>\nnext: look elsewhere\n"},
+		{"first mapping wins", errors.Join(errRefused, errGone), nil, cli.NotFound, "error: refused\nerror: gone\nnext: look elsewhere\n"},
+		{"the code of another program", errors.Join(errGone, &exec.ExitError{}), nil, cli.NotFound, "error: gone\nnext: look elsewhere\nerror: <nil>\n"},
+		{"each of several has its remedy", errors.Join(errGone, cli.Hint(errors.New("x"), "ask")), nil, cli.NotFound, "error: gone\nnext: look elsewhere\nerror: x\nnext: ask\n"},
+		{"a remedy of several comes once", errors.Join(errGone, fmt.Errorf("x: %w", errGone)), nil, cli.NotFound, "error: gone\nerror: x: gone\nnext: look elsewhere\n"},
+		{"a remedy for all of them", cli.Hint(errors.Join(errGone, errRefused, errRefused), "ask"), nil, cli.NotFound, "error: gone\n  refused\nnext: ask\n"},
+		{"more to say", fmt.Errorf("y: %w", errLong), nil, cli.Failed, "error: long\n  one\n  two\n"},
 		{"a code that is none", cli.WithCode(errors.New("x"), cli.Code(77)), nil, cli.Failed, "error: x\n"},
 		{"usage", cli.Usagef("no %s", "name"), nil, cli.Usage, "error: no name\nnext: see tool work --help\n"},
 		{"unknown command", nil, []string{"wor"}, cli.Usage, "error: unknown command \"wor\" for \"tool\"\nnext: did you mean work?\n"},

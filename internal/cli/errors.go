@@ -95,6 +95,13 @@ func (a *App) MapError(target error, code Code, hint string) {
 	a.mapping = append(a.mapping, errorMapping{target: target, code: code, hint: hint})
 }
 
+// Describe registers how people are told of errors that have more to say than one
+// sentence: a first line, and lines that follow it. An empty first line leaves an
+// error to others. Programs get the error's own text.
+func (a *App) Describe(describe func(err error) (headline string, details []string)) {
+	a.describe = append(a.describe, describe)
+}
+
 // CodeOf returns the exit code for err: that of the outermost [WithCode], else
 // the one registered with [App.MapError], else [Failed]. With what code a
 // program ended that was run on the way does not matter.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -147,16 +148,64 @@ type errorReport struct {
 
 // report writes err to Err: for people, or with --output json for programs.
 func (a *App) report(cmd *cobra.Command, err error) {
-	code, hint := a.CodeOf(err), named(a.HintOf(err), cmd)
-	if hint == "" && code == Usage {
-		hint = fmt.Sprintf("see %s --help", cmd.CommandPath())
-	}
 	if a.Output == JSON {
-		_ = writeJSON(a.Err, errorReport{Error: err.Error(), Hint: hint, Code: code})
+		_ = writeJSON(a.Err, errorReport{Error: err.Error(), Hint: a.next(cmd, err), Code: a.CodeOf(err)})
 		return
 	}
-	fmt.Fprintf(a.Err, "error: %v\n", err)
-	if hint != "" {
-		fmt.Fprintf(a.Err, "next: %s\n", hint)
+	all := apart(err)
+	for n, one := range all {
+		headline, details := a.described(one)
+		fmt.Fprintf(a.Err, "error: %s\n", headline)
+		for _, line := range details {
+			fmt.Fprintf(a.Err, "  %s\n", line)
+		}
+		next := a.next(cmd, one)
+		if next == "" || n+1 < len(all) && a.next(cmd, all[n+1]) == next {
+			continue
+		}
+		fmt.Fprintf(a.Err, "next: %s\n", next)
 	}
+}
+
+// next is what to try after an error.
+func (a *App) next(cmd *cobra.Command, err error) string {
+	hint := named(a.HintOf(err), cmd)
+	if hint == "" && a.CodeOf(err) == Usage {
+		hint = fmt.Sprintf("see %s --help", cmd.CommandPath())
+	}
+	return hint
+}
+
+// apart gives the errors that were joined, each of which is told with its own
+// remedy. What has been given a hint as a whole stays whole.
+func apart(err error) []error {
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost only
+	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+		return []error{err}
+	}
+	var all []error
+	for _, one := range joined.Unwrap() {
+		all = append(all, apart(one)...)
+	}
+	return all
+}
+
+// described gives the first line of what is told about an error, and the others,
+// each once.
+func (a *App) described(err error) (headline string, details []string) {
+	for _, describe := range a.describe {
+		if headline, details := describe(err); headline != "" {
+			return headline, details
+		}
+	}
+	headline, rest, more := strings.Cut(err.Error(), "\n")
+	if !more {
+		return headline, nil
+	}
+	for line := range strings.SplitSeq(rest, "\n") {
+		if line != headline && !slices.Contains(details, line) {
+			details = append(details, line)
+		}
+	}
+	return headline, details
 }

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -71,8 +70,7 @@ func (e *Evaluation) Add(ctx context.Context, evidence Evidence) error {
 }
 
 // Decide judges by the evidence so far. Refusals match [ErrRefused], and
-// [ErrUnsigned] if there was no evidence; they join the reasons of each piece
-// of evidence that did not count.
+// [ErrUnsigned] if there was no evidence; a [Refusal] has what was looked at.
 func (e *Evaluation) Decide(now time.Time) (Admission, error) {
 	accepted, err := e.requirements.judge(e.findings)
 	if err != nil {
@@ -122,10 +120,12 @@ type findings struct {
 	seen     int
 }
 
-// finding is evidence that verified, and for which of the required signers.
+// finding is evidence that verified, for which of the required signers, and
+// where it was found.
 type finding struct {
 	trust.Verified
 	signer int
+	origin string
 }
 
 // add tries a piece of evidence against every signer.
@@ -138,7 +138,7 @@ func (v *findings) add(ctx context.Context, signers []trust.Requirement, subject
 			refusals = append(refusals, err)
 			continue
 		}
-		v.verified = append(v.verified, finding{verified, i})
+		v.verified = append(v.verified, finding{verified, i, ev.Origin})
 	}
 	if len(refusals) == len(signers) {
 		v.refused = append(v.refused, refusals...)
@@ -161,17 +161,18 @@ func (r Requirements) judge(v findings) ([]trust.Verified, error) {
 	return accepted, nil
 }
 
-// signatures picks as many signatures, or what counts as one, as are needed, of different identities for
-// different required signers: one pattern that two identities match is one
-// required signer, and one key that two entries name is one identity.
+// signatures picks as many signatures, or what counts as one, as are needed, of
+// different identities for different required signers: one pattern that two
+// identities match is one required signer, and one key that two entries name is
+// one identity.
 func (r Requirements) signatures(v findings) ([]trust.Verified, error) {
 	var identities []trust.Verified
-	var reasons []error
+	var passed []Looked
 	choices := make([][]int, len(r.Signers))
 	for _, finding := range v.verified {
 		ok, reason := r.counts(finding.Verified)
 		if reason != nil {
-			reasons = append(reasons, reason)
+			passed = note(passed, finding.origin, reason.Error())
 		}
 		if !ok {
 			continue
@@ -192,19 +193,31 @@ func (r Requirements) signatures(v findings) ([]trust.Verified, error) {
 	if len(accepted) == r.needed() {
 		return accepted, nil
 	}
-	return nil, errors.Join(append(append([]error{r.missing(v, len(accepted))}, reasons...), byReason(v.refused)...)...)
+	return nil, r.unsigned(v, accepted, passed)
 }
 
-// missing says that too few signatures were found.
-func (r Requirements) missing(v findings, accepted int) error {
+// unsigned says what is there in place of the signatures that are wanted. Passed
+// is evidence that verified and does not count as one.
+func (r Requirements) unsigned(v findings, accepted []trust.Verified, passed []Looked) error {
 	what, none := "signature", ErrUnsigned
 	if r.provenances != nil {
 		what, none = "provenance", ErrNotAttested
 	}
 	if v.seen == 0 {
-		return fmt.Errorf("%w: %w; wanted a %s by %s", ErrRefused, none, what, r)
+		return refuse(nil, []error{none}, "%v; wanted a %s by %s", none, what, r.names())
 	}
-	return fmt.Errorf("%w: %d of %d wanted %ss by %s", ErrRefused, accepted, r.needed(), what, r)
+	var looked []Looked
+	for _, one := range accepted {
+		looked = note(looked, "", "signed by "+one.Signer().String())
+	}
+	if r.provenances == nil && len(v.verified) > 0 && len(accepted) == 0 {
+		looked = note(looked, "", "there are attestations by "+v.verified[0].Signer().String()+", but no signature; attestations-suffice in the rule asks for none")
+	}
+	looked = slices.Concat(looked, passed, lookedAt(v.refused))
+	if r.needed() == 1 {
+		return refuse(looked, v.refused, "no %s by %s", what, r.names())
+	}
+	return refuse(looked, v.refused, "%d of %d wanted %ss by %s", len(accepted), r.needed(), what, r.names())
 }
 
 // matchSigners gives each required signer an identity of its choices, each

@@ -1,7 +1,6 @@
 package admission
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -20,16 +19,17 @@ func (r Requirements) aged(v findings, now time.Time) ([]trust.Verified, error) 
 	if err == nil {
 		return accepted, nil
 	}
-	reasons := []error{fmt.Errorf("%w: what the rule asks for has not been there for %s, its minimum-age", ErrRefused, r.MinimumAge)}
+	var looked []Looked
 	for _, finding := range v.verified {
+		what := fmt.Sprintf("%s by %s", finding.Kind(), r.Signers[finding.signer])
 		switch {
 		case finding.Time().IsZero():
-			reasons = append(reasons, fmt.Errorf("%s by %s: nothing proves when it was made, neither a log nor a timestamp", finding.Kind(), r.Signers[finding.signer]))
+			looked = note(looked, finding.origin, what+": nothing proves when it was made, neither a log nor a timestamp")
 		case young(finding.Verified):
-			reasons = append(reasons, fmt.Errorf("%s by %s: signed %s ago", finding.Kind(), r.Signers[finding.signer], now.Sub(finding.Time()).Round(time.Second)))
+			looked = note(looked, finding.origin, fmt.Sprintf("%s: signed %s ago", what, now.Sub(finding.Time()).Round(time.Second)))
 		}
 	}
-	return nil, errors.Join(reasons...)
+	return nil, refuse(looked, nil, "what the rule asks for has not been there for %s, its minimum-age", r.MinimumAge)
 }
 
 // checkAge refuses an age that some signer could never prove.

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -50,9 +49,14 @@ func (a Attestation) Conditional() bool {
 
 // find gives the first verified attestation that satisfies this.
 func (a Attestation) find(v findings) (trust.Verified, error) {
-	var reasons []error
+	var looked, others []Looked
+	var causes []error
 	for _, verified := range v.verified {
-		if verified.Kind() != trust.KindAttestation || !slices.Contains(a.Types, verified.PredicateType()) {
+		if verified.Kind() != trust.KindAttestation {
+			continue
+		}
+		if !slices.Contains(a.Types, verified.PredicateType()) {
+			others = note(others, verified.origin, "of type "+verified.PredicateType())
 			continue
 		}
 		if !a.Conditional() {
@@ -62,13 +66,14 @@ func (a Attestation) find(v findings) (trust.Verified, error) {
 		if err == nil {
 			return verified.Verified, nil
 		}
-		reasons = append(reasons, err)
+		causes = append(causes, err)
+		looked = note(looked, verified.origin, err.Error())
 	}
-	if len(reasons) == 0 {
-		reasons = byReason(v.refused)
+	if len(causes) == 0 {
+		causes = v.refused
+		looked = append(others, lookedAt(v.refused)...)
 	}
-	err := fmt.Errorf("%w: no attestation of type %s that satisfies the policy", ErrRefused, strings.Join(a.Types, " or "))
-	return trust.Verified{}, errors.Join(append([]error{err}, reasons...)...)
+	return trust.Verified{}, refuse(looked, append(causes, ErrNoAttestation), "%v of type %s that satisfies the policy", ErrNoAttestation, strings.Join(a.Types, " or "))
 }
 
 // provenance is the part of a SLSA provenance v1 predicate that conditions are
@@ -103,7 +108,7 @@ func (p provenance) source() (repository, ref string) {
 
 func decodeProvenance(v trust.Verified) (p provenance, err error) {
 	if err := json.Unmarshal(v.Predicate(), &p); err != nil {
-		return p, fmt.Errorf("%w: provenance cannot be read: %w", ErrRefused, err)
+		return p, fmt.Errorf("provenance cannot be read: %w", err)
 	}
 	return p, nil
 }
@@ -113,7 +118,7 @@ func decodeProvenance(v trust.Verified) (p provenance, err error) {
 // wrote.
 func (a Attestation) conditions(v trust.Verified) error {
 	if v.PredicateType() != artifact.PredicateProvenance {
-		return fmt.Errorf("%w: conditions are for %s only, not %s", ErrRefused, artifact.PredicateProvenance, v.PredicateType())
+		return fmt.Errorf("conditions are for %s only, not %s", artifact.PredicateProvenance, v.PredicateType())
 	}
 	p, err := decodeProvenance(v)
 	if err != nil {
@@ -135,10 +140,10 @@ func (a Attestation) checkBuilder(p provenance, certificate *trust.Signer) error
 	}
 	builder := p.RunDetails.Builder.ID
 	if builder != a.Builder {
-		return fmt.Errorf("%w: built by %q, want %q", ErrRefused, builder, a.Builder)
+		return fmt.Errorf("built by %q, want %q", builder, a.Builder)
 	}
 	if certificate != nil && !isHostedRunner(builder) && certificate.BuildSigner != builder {
-		return fmt.Errorf("%w: provenance names builder %q, the certificate %q", ErrRefused, builder, certificate.BuildSigner)
+		return fmt.Errorf("provenance names builder %q, the certificate %q", builder, certificate.BuildSigner)
 	}
 	return nil
 }
@@ -152,10 +157,10 @@ func (a Attestation) checkSource(p provenance, certificate *trust.Signer) error 
 	}
 	for _, c := range claims {
 		if a.SourceRepository != "" && c.repository != a.SourceRepository {
-			return fmt.Errorf("%w: the %s says built from %q, want %q", ErrRefused, c.by, c.repository, a.SourceRepository)
+			return fmt.Errorf("the %s says built from %q, want %q", c.by, c.repository, a.SourceRepository)
 		}
 		if a.SourceRef != nil && !a.SourceRef.re.MatchString(c.ref) {
-			return fmt.Errorf("%w: the %s says built from ref %q, want %s", ErrRefused, c.by, c.ref, a.SourceRef)
+			return fmt.Errorf("the %s says built from ref %q, want %s", c.by, c.ref, a.SourceRef)
 		}
 	}
 	return nil

@@ -18,6 +18,9 @@ var (
 	ErrRefused = errors.New("refused by policy")
 	// ErrUnsigned is a refusal because no signature was found at all.
 	ErrUnsigned = errors.New("not signed")
+	// ErrNoAttestation is a refusal because an attestation that the policy asks
+	// for is not there, or is not as it asks for.
+	ErrNoAttestation = errors.New("no attestation")
 )
 
 // Requirements are what a chain must show to be admitted. The zero value admits
@@ -113,15 +116,11 @@ func (r Requirements) deniedVersion(v version.Version) error {
 	return nil
 }
 
-// String lists the signers, for messages.
-func (r Requirements) String() string {
+// names lists the signers, for messages.
+func (r Requirements) names() string {
 	var names []string
 	for _, s := range r.Signers {
 		names = append(names, s.String())
 	}
-	text := strings.Join(names, " or ")
-	if n := r.needed(); n > 1 {
-		text = fmt.Sprintf("%d of: %s", n, text)
-	}
-	return text
+	return strings.Join(names, " or ")
 }

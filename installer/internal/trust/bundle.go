@@ -2,6 +2,8 @@ package trust
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -106,7 +108,7 @@ func (r Requirement) verifyBundle(ctx context.Context, subject digest.Digest, ev
 func (r Requirement) checkSigner(b parsedBundle, v *Verified) (err error) {
 	if r.key != nil {
 		if b.content.Certificate() != nil {
-			return because(ErrWrongSigner, "signed with a certificate, not with a key")
+			return because(ErrWrongSigner, "with a certificate, not with a key")
 		}
 		v.signer = Signer{KeyID: r.key.key.id}
 		return nil
@@ -201,26 +203,35 @@ func (r Requirement) explainBundle(ctx context.Context, subject digest.Digest, b
 	if r.key != nil {
 		v = r.key.key
 		if hint := b.content.PublicKey().Hint(); hint != "" && hint != v.hint {
-			return because(ErrWrongSigner, "signed with key %q, not %q: %w", hint, v.hint, refusal)
+			return &explained{because(ErrWrongSigner, "%s", keyNamed(hint)), refusal}
 		}
 	} else {
 		cert := b.content.Certificate()
 		all, err := verifiersFor(cert.PublicKey)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrBadSignature, refusal)
+			return &explained{ErrBadSignature, refusal}
 		}
 		v = &publicKey{pub: cert.PublicKey, verifiers: all}
 	}
 	if err := checkEnvelope(ctx, v, b.envelope); err != nil {
-		return fmt.Errorf("%w: %w", ErrBadSignature, refusal)
+		return &explained{ErrBadSignature, refusal}
 	}
 	if err := b.statement.about(subject); err != nil {
-		return fmt.Errorf("%w: %w", err, refusal)
+		return &explained{err, refusal}
 	}
 	if unknown := r.unknownLog(b.logs()); unknown != "" {
-		return because(ErrUnknownLog, "log %s: %w", unknown, refusal)
+		return &explained{because(ErrUnknownLog, "log %s", unknown), refusal}
 	}
 	return fmt.Errorf("%w: %w", ErrUntrustedTime, refusal)
+}
+
+// keyNamed reads the name of a key in a bundle: cosign writes the hash of the key,
+// which is what we name keys by, too. Others may write what they like.
+func keyNamed(hint string) string {
+	if sum, err := base64.StdEncoding.DecodeString(hint); err == nil && len(sum) == sha256.Size {
+		return "key " + hex.EncodeToString(sum)
+	}
+	return fmt.Sprintf("a key named %.80q", hint)
 }
 
 // logs are the logs that a bundle says it is entered in, by the hash of their

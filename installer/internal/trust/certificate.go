@@ -17,7 +17,7 @@ import (
 // valid when it signed is another question.
 func (r *identityRequirement) checkCertificate(cert *x509.Certificate) (Signer, error) {
 	if cert == nil {
-		return Signer{}, because(ErrWrongSigner, "signed with a key, not with a certificate")
+		return Signer{}, because(ErrWrongSigner, "with a key, not with a certificate")
 	}
 	chains, err := r.chains(cert, cert.NotBefore)
 	if err != nil {
@@ -32,7 +32,7 @@ func (r *identityRequirement) checkCertificate(cert *x509.Certificate) (Signer, 
 	}
 	if !r.UnsafeNoSCT {
 		if err := verify.VerifySignedCertificateTimestamp(chains, 1, r.Roots.material); err != nil {
-			return Signer{}, fmt.Errorf("%w: %w", ErrUntrustedCertificate, err)
+			return Signer{}, &explained{ErrNoSCT, err}
 		}
 	}
 	return signerOf(summary), nil

@@ -14,6 +14,10 @@ var (
 	// ErrUntrustedCertificate: the certificate is not from a trusted authority
 	// or is not in a trusted certificate log.
 	ErrUntrustedCertificate = errors.New("certificate not trusted")
+	// ErrNoSCT: no certificate log of the trusted root promised to list the
+	// certificate (a signed certificate timestamp). It also matches
+	// ErrUntrustedCertificate.
+	ErrNoSCT = fmt.Errorf("%w: no promise of a certificate log that the trusted root has (SCT)", ErrUntrustedCertificate)
 	// ErrBadSignature: the signature does not fit the key or the certificate.
 	ErrBadSignature = errors.New("signature does not verify")
 	// ErrWrongSubject: the evidence is about another digest.
@@ -53,3 +57,14 @@ func (e *Error) Unwrap() error { return e.Err }
 func because(reason error, format string, args ...any) error {
 	return fmt.Errorf("%w: %w", reason, fmt.Errorf(format, args...))
 }
+
+// explained is a reason of this package in place of a library's refusal, whose
+// words say less than the reason does.
+type explained struct {
+	reason, refusal error
+}
+
+func (e *explained) Error() string { return e.reason.Error() }
+
+// Unwrap gives the reason and the refusal.
+func (e *explained) Unwrap() []error { return []error{e.reason, e.refusal} }

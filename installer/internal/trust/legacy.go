@@ -138,19 +138,19 @@ func (r Requirement) explain(ctx context.Context, subject digest.Digest, l *laye
 	} else {
 		all, err := verifiersFor(l.cert.PublicKey)
 		if err != nil {
-			return fmt.Errorf("%w: %w", ErrBadSignature, refusal)
+			return &explained{ErrBadSignature, refusal}
 		}
 		v = &publicKey{pub: l.cert.PublicKey, verifiers: all}
 	}
 	if err := l.checkSignature(ctx, v); err != nil {
-		return fmt.Errorf("%w: %w", ErrBadSignature, refusal)
+		return &explained{ErrBadSignature, refusal}
 	}
 	if err := l.about(subject); err != nil {
 		return err
 	}
 	if l.entry != nil {
 		if unknown := r.unknownLog([]string{l.entry.Payload.LogID}); unknown != "" {
-			return because(ErrUnknownLog, "log %s: %w", unknown, refusal)
+			return &explained{because(ErrUnknownLog, "log %s", unknown), refusal}
 		}
 	}
 	return fmt.Errorf("%w: %w", ErrUntrustedTime, refusal)

@@ -58,6 +58,14 @@ type Signer struct {
 	RunURL           string // the run of that workflow
 }
 
+// String names the signer in one line, as requirements name it.
+func (s Signer) String() string {
+	if s.KeyID != "" {
+		return "key " + s.KeyID
+	}
+	return s.Subject + " from " + s.Issuer
+}
+
 // Subject is the digest that is vouched for.
 func (v Verified) Subject() digest.Digest { return v.subject }
 
