@@ -25,6 +25,8 @@ type Installer struct {
 	now         func() time.Time
 	log         *slog.Logger
 	events      func(Event)
+	// referenced must not lose the versions that they stand for.
+	referenced []Reference
 }
 
 // Option changes how an [Installer] works.
@@ -139,6 +141,17 @@ func WithEvents(f func(Event)) Option {
 			return errors.New("no function for events was given")
 		}
 		i.events = f
+		return nil
+	}
+}
+
+// WithReferenced names what else the folder is for, such as the other plugins of
+// the runner's configuration; see [References]. A version that one of them stands
+// for is never removed to make the runner take an older one that does not satisfy
+// it: that is [ErrNeeded], and nothing is changed.
+func WithReferenced(refs ...Reference) Option {
+	return func(i *Installer) error {
+		i.referenced = append(i.referenced, refs...)
 		return nil
 	}
 }

@@ -15,7 +15,7 @@ import (
 // unless opts allow a downgrade: then they are removed, since the runner would
 // take them. What is against the order of things is refused: [ErrDowngrade],
 // [ErrSignerChanged], [ErrMoved]; opts allow some. [ErrShadowed] as in
-// [Installer.Install].
+// [Installer.Install], [ErrNeeded] as in [WithReferenced].
 func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOptions) (Installed, error) {
 	ref := from.Receipt.Reference
 	if err := i.needFolder(); err != nil {
@@ -102,13 +102,15 @@ func (f *Folder) Newest() ([]Installed, error) {
 
 // Rollback removes the version that a reference stands for, if an older one that
 // satisfies it is installed and unchanged; that is what the reference stands for
-// then. It gives the version that was removed and the one that is left.
-func (f *Folder) Rollback(ctx context.Context, ref Reference) (removed, left Installed, err error) {
-	removed, left, err = f.rollback(ctx, ref)
+// then. It gives the version that was removed and the one that is left. What one
+// of referenced stands for and the older version does not satisfy is not removed:
+// [ErrNeeded].
+func (f *Folder) Rollback(ctx context.Context, ref Reference, referenced ...Reference) (removed, left Installed, err error) {
+	removed, left, err = f.rollback(ctx, ref, referenced)
 	return removed, left, failed("rolling back", ref.String(), err)
 }
 
-func (f *Folder) rollback(ctx context.Context, ref Reference) (removed, left Installed, err error) {
+func (f *Folder) rollback(ctx context.Context, ref Reference, referenced []Reference) (removed, left Installed, err error) {
 	plugin, err := storePlugin(ref, "")
 	if err != nil {
 		return Installed{}, Installed{}, err
@@ -128,6 +130,9 @@ func (f *Folder) rollback(ctx context.Context, ref Reference) (removed, left Ins
 	removed, left = fitting[len(fitting)-1], fitting[len(fitting)-2]
 	if err := left.Verify(ctx); err != nil {
 		return Installed{}, Installed{}, fmt.Errorf("the older version cannot take over: %w", err)
+	}
+	if err := neededBy(plugin, referenced, removed.Receipt.Version, left.Receipt.Version); err != nil {
+		return Installed{}, Installed{}, err
 	}
 	return removed, left, f.store.Remove(lock, removed.Receipt.Version)
 }

@@ -161,7 +161,8 @@ func (r Receipt) executableDigest() digest.Digest {
 //
 // Afterwards the runner takes that version: greater ones that satisfy the
 // reference are removed if this package installed them. If something else did, or
-// the lock has one for another reference, it is [ErrShadowed].
+// the lock has one for another reference, it is [ErrShadowed]; if it is needed
+// otherwise, [ErrNeeded].
 func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference) (Installed, error) {
 	if err := i.needFolder(); err != nil {
 		return Installed{}, failed("installing", ref.String(), err)

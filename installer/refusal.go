@@ -42,7 +42,7 @@ func (e *RefusedError) Unwrap() error { return e.err }
 
 // refusedError gives the public form of a refusal; other errors stay as they are.
 func refusedError(err error) error {
-	refusal, ok := errors.AsType[*admission.Refusal](err)
+	refusal, ok := errors.AsType[*admission.RefusalError](err)
 	if !ok {
 		return err
 	}

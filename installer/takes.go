@@ -16,6 +16,11 @@ import (
 // must not be removed. It also matches ErrRefused.
 var ErrShadowed = fmt.Errorf("%w: the runner would take another version", ErrRefused)
 
+// ErrNeeded is a version that would have to go so that the runner takes another,
+// and that a reference given with [WithReferenced] stands for. It also matches
+// ErrRefused.
+var ErrNeeded = fmt.Errorf("%w: another reference needs that version", ErrRefused)
+
 // RunnerTakes gives what GitLab Runner takes for a reference: the greatest folder
 // whose name satisfies it, whoever put it there, whether there is anything in it
 // or not. So the result may be Foreign, incomplete, or not exist at all where a
@@ -79,9 +84,9 @@ func (f *Folder) shadowing(plugin store.Plugin, ref Reference, v version.Version
 }
 
 // refuseShadowed fails if the runner would take something in place of the version
-// that is not known to be verified. What somebody else put there is theirs to
-// remove.
-func (i *Installer) refuseShadowed(ctx context.Context, plugin store.Plugin, ref Reference, v version.Version) error {
+// that is not known to be verified, or, with remove, that would have to go and is
+// needed. What somebody else put there is theirs to remove.
+func (i *Installer) refuseShadowed(ctx context.Context, plugin store.Plugin, ref Reference, v version.Version, remove bool) error {
 	shadows, err := i.folder.shadowing(plugin, ref, v)
 	if err != nil {
 		return err
@@ -89,6 +94,7 @@ func (i *Installer) refuseShadowed(ctx context.Context, plugin store.Plugin, ref
 	var problems []error
 	for _, shadow := range shadows {
 		name := plugin.Name() + " " + shadow.Receipt.Version.String()
+		needed := neededBy(plugin, i.referenced, shadow.Receipt.Version, v)
 		_, statErr := os.Lstat(shadow.Dir)
 		switch {
 		case errors.Is(statErr, os.ErrNotExist):
@@ -98,16 +104,34 @@ func (i *Installer) refuseShadowed(ctx context.Context, plugin store.Plugin, ref
 			problems = append(problems, fmt.Errorf("%w: %s in its place, which something else put there, and which satisfies %s, too", ErrShadowed, name, ref))
 		case shadow.complete() != nil:
 			problems = append(problems, fmt.Errorf("%w: %s in its place, which is damaged, and which satisfies %s, too", ErrShadowed, name, ref))
+		case remove && needed != nil:
+			problems = append(problems, needed)
 		}
 	}
 	return errors.Join(problems...)
+}
+
+// neededBy says which reference stands for a version of the plugin and would not
+// be served by the one that is to take its place; nil if none does.
+func neededBy(plugin store.Plugin, referenced []Reference, going, staying version.Version) error {
+	for _, ref := range referenced {
+		other, err := storePlugin(ref, "")
+		constraint, constrained := ref.Constraint()
+		if err != nil || other != plugin || !constrained || ref.Pinned() {
+			continue // which the runner does not look up here
+		}
+		if constraint.Match(going.Core()) && !constraint.Match(staying.Core()) {
+			return fmt.Errorf("%w: %s %s would have to go, and %s stands for it", ErrNeeded, plugin.Name(), going, ref)
+		}
+	}
+	return nil
 }
 
 // giveWay sees to it that the runner takes a version that was just installed, or
 // found, by removing the greater ones that this package installed. Without
 // remove they stay, and the log says that the runner takes them.
 func (i *Installer) giveWay(ctx context.Context, plugin store.Plugin, ref Reference, v version.Version, remove bool) error {
-	if err := i.refuseShadowed(ctx, plugin, ref, v); err != nil {
+	if err := i.refuseShadowed(ctx, plugin, ref, v, remove); err != nil {
 		return err
 	}
 	shadows, err := i.folder.shadowing(plugin, ref, v)
@@ -144,7 +168,7 @@ func (i *Installer) settle(ctx context.Context, installed Installed, ref Referen
 // reference; see giveWay for remove. It fails before anything is downloaded if
 // something else would be taken.
 func (i *Installer) place(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions, remove bool) (Installed, error) {
-	if err := i.refuseShadowed(ctx, plugin, verified.Reference, verified.Version); err != nil {
+	if err := i.refuseShadowed(ctx, plugin, verified.Reference, verified.Version, remove); err != nil {
 		return Installed{}, err
 	}
 	installed, err := i.install(ctx, plugin, verified, opts)

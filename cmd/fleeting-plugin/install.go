@@ -36,9 +36,9 @@ names is installed; a path or a bare name there is of this machine and passed ov
 The runner takes the greatest version that satisfies its reference. If that would
 be one that something else installed, nothing is installed. With --locked exactly
 what the lock has is installed, and greater versions that satisfy the reference
-are removed. With --from plugins come
-from a mirror on disk, with --offline from nowhere: then what is wanted must be
-installed already.`,
+are removed; if the runner's configuration needs one of them for something else,
+nothing is. With --from plugins come from a mirror on disk, with --offline from
+nowhere: then what is wanted must be installed already.`,
 		Example: `  fleeting-plugin install registry.example.com/team/plugin:1.2
   fleeting-plugin install --key cosign.pub registry.example.com/team/plugin:1
   fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml
@@ -76,6 +76,14 @@ func (c *installCmd) run(ctx context.Context, args []string) error {
 	extra := []installer.Option{installer.WithEvents(progress.event)}
 	if c.offline && c.flags.from == "" {
 		extra = append(extra, installer.WithSource(nowhere))
+	}
+	if c.locked {
+		// Versions may have to go: those that others of the configuration need stay.
+		others, err := referenced(c.app, c.config)
+		if err != nil {
+			return err
+		}
+		extra = append(extra, installer.WithReferenced(others...))
 	}
 	i, err := c.flags.installer(ctx, extra...)
 	if err != nil {

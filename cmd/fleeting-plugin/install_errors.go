@@ -69,6 +69,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
 		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
 		{installer.ErrShadowed, cli.Refused, "see what is there: fleeting-plugin list; remove what the runner must not take: fleeting-plugin uninstall NAME:VERSION"},
+		{installer.ErrNeeded, cli.Refused, "one folder cannot have both: change one of the references, or give that runner a folder of its own with FLEETING_PLUGIN_PATH"},
 		{installer.ErrSymlink, cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
 		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrTooLarge, cli.Refused, "tell the publisher, and whoever may push there; nothing was installed"},

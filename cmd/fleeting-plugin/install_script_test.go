@@ -89,6 +89,7 @@ func TestInstallScripts(t *testing.T) {
 			"limit":    limit,
 			"alter":    alter,
 			"requests": requests,
+			"withdraw": withdraw,
 		},
 	})
 }
@@ -121,8 +122,8 @@ func siteOf(ts *testscript.TestScript) *site {
 	return s
 }
 
-// fits checks that the last command's errors fit on a terminal of 80 columns: in
-// so many of its rows, and that no line comes twice. fits ROWS
+// fits checks that the last command's errors fit into so many rows of a terminal
+// with 80 columns, and that no line comes twice: fits ROWS.
 func fits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: fits ROWS")
@@ -260,6 +261,16 @@ func alter(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	covered := bytes.ReplaceAll(content, []byte(digest.FromBytes(before)), []byte(digest.FromBytes(after)))
 	ts.Check(os.WriteFile(receipt, covered, 0o644))
+}
+
+// withdraw takes a published version back: withdraw NAME:VERSION.
+func withdraw(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: withdraw NAME:VERSION")
+	}
+	s := siteOf(ts)
+	name, _, _ := strings.Cut(args[0], ":")
+	s.registry.Withdraw(s.tb, name, s.published[args[0]].Index.Digest)
 }
 
 // requests checks how many requests the registry has seen since the last time:

@@ -65,6 +65,17 @@ func (c configPlace) lock(flag string) string {
 	return lockName
 }
 
+// referenced gives what the runner's configuration names, so that nothing it needs
+// is removed. There need not be one, unless it was named; one that cannot be read
+// is an error.
+func referenced(app *cli.App, flag string) ([]installer.Reference, error) {
+	if !placeOf(app, flag).exists() {
+		return nil, nil
+	}
+	plugins, err := readConfig(app, flag, "name the runner's configuration, so that nothing it needs is removed: --config FILE")
+	return installer.References(plugins), err
+}
+
 // readConfig reads the plugins that the runner's configuration names; next is
 // what to try if it is not there.
 func readConfig(app *cli.App, flag, next string) ([]installer.ConfigPlugin, error) {

@@ -16,11 +16,13 @@ func newUninstallCmd(app *cli.App) *cobra.Command {
 		Use:   "uninstall REF...",
 		Short: "Remove installed versions of plugins",
 		Long: `Remove, for each reference, the installed version that it stands for. Name the
-exact version to remove one that something else installed.`,
+exact version to remove one that something else installed. What the runner's
+configuration names and nothing stands for then is told of.`,
 		Example: `  fleeting-plugin uninstall registry.example.com/team/plugin:1.2.3`,
 		Args:    cobra.MinimumNArgs(1),
 	}
 	flags := newFolderFlags(app, cmd)
+	config := cmd.Flags().String("config", "", "runner configuration that may need what is removed (default where the runner has it)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		refs, err := parseReferences(args)
 		if err != nil {
@@ -31,6 +33,11 @@ exact version to remove one that something else installed.`,
 			return err
 		}
 		var removed []installer.Installed
+		others, err := referenced(app, *config)
+		if err != nil {
+			return err
+		}
+		before := served(folder, others)
 		err = each(cmd.Context(), refs, func(ref installer.Reference) error {
 			one, err := folder.Uninstall(cmd.Context(), ref)
 			if err == nil {
@@ -38,10 +45,26 @@ exact version to remove one that something else installed.`,
 			}
 			return err
 		})
+		after := served(folder, others)
+		for _, ref := range others {
+			if before[ref.String()] && !after[ref.String()] {
+				app.Warnf("%s of the configuration stands for nothing now", ref)
+			}
+		}
 		if err != nil && len(removed) == 0 {
 			return err
 		}
 		return errors.Join(app.Print(removed, func(w io.Writer) error { return writeRemoved(w, "removed", removed) }), err)
 	}
 	return cmd
+}
+
+// served says for which references the runner finds something in the folder.
+func served(folder *installer.Folder, refs []installer.Reference) map[string]bool {
+	found := map[string]bool{}
+	for _, ref := range refs {
+		_, err := folder.RunnerTakes(ref)
+		found[ref.String()] = err == nil
+	}
+	return found
 }

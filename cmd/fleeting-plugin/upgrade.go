@@ -20,17 +20,23 @@ func newUpgradeCmd(app *cli.App) *cobra.Command {
 		Long: `Install, for each plugin that is installed, what the reference that it came from
 stands for now; REF limits that to some. Older versions stay until they are
 pruned; with --allow-downgrade newer ones are removed, as the runner would take
-them. A running runner goes on with what it has started.`,
+them, unless its configuration needs them for something else. A running runner
+goes on with what it has started.`,
 		Example: `  fleeting-plugin upgrade
   fleeting-plugin upgrade registry.example.com/team/plugin`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := newInstallFlags(app, cmd)
 	opts := changeFlags(cmd)
+	config := neededFlag(cmd)
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		progress := &progressBars{app: app}
 		defer progress.close()
-		i, err := flags.installer(cmd.Context(), installer.WithEvents(progress.event))
+		others, err := referenced(app, *config)
+		if err != nil {
+			return err
+		}
+		i, err := flags.installer(cmd.Context(), installer.WithEvents(progress.event), installer.WithReferenced(others...))
 		if err != nil {
 			return err
 		}
@@ -56,6 +62,11 @@ them. A running runner goes on with what it has started.`,
 		return errors.Join(app.Print(upgraded, func(w io.Writer) error { return writeInstalled(w, upgraded) }), err)
 	})
 	return cmd
+}
+
+// neededFlag names the configuration whose plugins must stay.
+func neededFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("config", "", "runner configuration that names what must stay (default where the runner has it)")
 }
 
 // selected gives the newest installed version of the plugins that are named, or
@@ -143,14 +154,20 @@ func newRollbackCmd(app *cli.App) *cobra.Command {
 		Use:   "rollback REF",
 		Short: "Remove the newest installed version, so that the one before takes over",
 		Long: `Remove the installed version that a reference stands for, if an older one that
-satisfies it is installed and unchanged. The runner takes that from its next
-start on. No network is used; a lock is not changed.`,
+satisfies it is installed and unchanged, and nothing else in the runner's
+configuration needs the newer one. The runner takes the older from its next start
+on. No network is used; a lock is not changed.`,
 		Example: `  fleeting-plugin rollback registry.example.com/team/plugin:1`,
 		Args:    cobra.ExactArgs(1),
 	}
 	flags := newFolderFlags(app, cmd)
+	config := neededFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		ref, err := installer.ParseReference(args[0])
+		if err != nil {
+			return err
+		}
+		others, err := referenced(app, *config)
 		if err != nil {
 			return err
 		}
@@ -158,7 +175,7 @@ start on. No network is used; a lock is not changed.`,
 		if err != nil {
 			return err
 		}
-		removed, left, err := folder.Rollback(cmd.Context(), ref)
+		removed, left, err := folder.Rollback(cmd.Context(), ref, others...)
 		if err != nil {
 			return err
 		}
@@ -173,7 +190,7 @@ start on. No network is used; a lock is not changed.`,
 // newPruneCmd removes old versions.
 func newPruneCmd(app *cli.App) *cobra.Command {
 	var opts installer.PruneOptions
-	var config, lock string
+	var lock string
 	cmd := &cobra.Command{
 		Use:   "prune",
 		Short: "Remove old versions, and what killed installations left behind",
@@ -184,16 +201,16 @@ configuration names, what the lock has, and what something else installed.`,
 	flags := newFolderFlags(app, cmd)
 	cmd.Flags().IntVar(&opts.Keep, "keep", 2, "how many of the newest versions of each plugin stay")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be removed, remove nothing")
-	cmd.Flags().StringVar(&config, "config", "", "runner configuration that names what must stay (default where the runner has it)")
+	config := neededFlag(cmd)
 	cmd.Flags().StringVar(&lock, "lock", "", "lock that names what must stay (default "+lockName+" beside the configuration)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		plugins, err := readConfig(app, config, "name the runner's configuration, so that nothing it needs is removed: --config FILE")
+		plugins, err := readConfig(app, *config, "name the runner's configuration, so that nothing it needs is removed: --config FILE")
 		if err != nil {
 			return err
 		}
 		opts.Referenced = installer.References(plugins)
 		// A lock that somebody names must be there: a misspelt one would name nothing.
-		if opts.Locked, err = readLock(placeOf(app, config).lock(lock), lock == ""); err != nil {
+		if opts.Locked, err = readLock(placeOf(app, *config).lock(lock), lock == ""); err != nil {
 			return err
 		}
 		folder, err := flags.folder()

@@ -179,7 +179,7 @@ func (a *App) next(cmd *cobra.Command, err error) string {
 // apart gives the errors that were joined, each of which is told with its own
 // remedy. What has been given a hint as a whole stays whole.
 func apart(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost only
+	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
 	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
 		return []error{err}
 	}

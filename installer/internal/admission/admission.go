@@ -70,7 +70,7 @@ func (e *Evaluation) Add(ctx context.Context, evidence Evidence) error {
 }
 
 // Decide judges by the evidence so far. Refusals match [ErrRefused], and
-// [ErrUnsigned] if there was no evidence; a [Refusal] has what was looked at.
+// [ErrUnsigned] if there was no evidence; a [RefusalError] has what was looked at.
 func (e *Evaluation) Decide(now time.Time) (Admission, error) {
 	accepted, err := e.requirements.judge(e.findings)
 	if err != nil {

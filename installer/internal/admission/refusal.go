@@ -9,9 +9,9 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 )
 
-// Refusal is the refusal of a chain whose evidence does not suffice. It matches
+// RefusalError is the refusal of a chain whose evidence does not suffice. It matches
 // [ErrRefused], and every reason of a piece of evidence.
-type Refusal struct {
+type RefusalError struct {
 	// Reason says in a line what is asked for and not there.
 	Reason string
 	// Looked is what was looked at, each reason once.
@@ -28,21 +28,21 @@ type Looked struct {
 }
 
 // refuse makes a refusal; causes are further errors that it matches.
-func refuse(looked []Looked, causes []error, format string, args ...any) *Refusal {
-	return &Refusal{Reason: fmt.Sprintf(format, args...), Looked: looked, causes: append([]error{ErrRefused}, causes...)}
+func refuse(looked []Looked, causes []error, format string, args ...any) *RefusalError {
+	return &RefusalError{Reason: fmt.Sprintf(format, args...), Looked: looked, causes: append([]error{ErrRefused}, causes...)}
 }
 
 // Error is one line, however much was looked at.
-func (r *Refusal) Error() string {
-	text := fmt.Sprintf("%v: %s", ErrRefused, r.Reason)
+func (r *RefusalError) Error() string {
+	parts := []string{fmt.Sprintf("%v: %s", ErrRefused, r.Reason)}
 	for _, looked := range r.Looked {
-		text += "; " + looked.String()
+		parts = append(parts, looked.String())
 	}
-	return text
+	return strings.Join(parts, "; ")
 }
 
 // Unwrap gives everything that the refusal matches.
-func (r *Refusal) Unwrap() []error { return r.causes }
+func (r *RefusalError) Unwrap() []error { return r.causes }
 
 // String is the reason behind the first place, and how many more there are.
 func (l Looked) String() string {
