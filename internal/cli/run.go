@@ -131,9 +131,10 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 var reference = regexp.MustCompile(`\bREF\b`)
 
 // named puts the command's only argument where a hint says REF, so that the
-// hint can be copied.
+// hint can be copied, if the argument is one.
 func named(hint string, cmd *cobra.Command) string {
-	if args := cmd.Flags().Args(); len(args) == 1 {
+	args, isReference := cmd.Flags().Args(), reference.MatchString(cmd.Use) && !strings.HasSuffix(cmd.Use, " DESTINATION")
+	if len(args) == 1 && isReference {
 		return reference.ReplaceAllLiteralString(hint, args[0])
 	}
 	return hint
