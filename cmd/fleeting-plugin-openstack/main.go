@@ -34,6 +34,7 @@ func main() {
 		usage(os.Stderr)
 		os.Exit(exitUsage)
 	default:
+		endWithRunner()
 		fleetingplugin.Main(plugin.New(build), plugin.VersionInfo(version, revision))
 	}
 }
