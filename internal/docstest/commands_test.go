@@ -15,7 +15,7 @@ import (
 // word and flag has to be in their sources.
 func TestCommandsAreKnown(t *testing.T) {
 	t.Parallel()
-	others := []string{"cd", "cosign", "cp", "curl", "echo", "export", "gh", "git", "gitlab-runner", "go", "helm", "kubectl", "mkdir", "openssl", "openstack", "source", "ssh", "ssh-keygen"}
+	others := []string{"cd", "cosign", "cp", "curl", "echo", "export", "gh", "git", "gitlab-runner", "go", "helm", "kubectl", "mkdir", "openssl", "openstack", "source", "ssh", "ssh-keygen", "sha256sum", "tar"}
 	seen := 0
 	for _, language := range []string{"sh", "bash", "console"} {
 		page, folder := "", ""
