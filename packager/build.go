@@ -8,7 +8,6 @@ import (
 	"io"
 	"runtime"
 	"slices"
-	"time"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -42,10 +41,6 @@ type PackOptions struct {
 	// WindowsBases are images that Windows images are built on as well, one for
 	// each build of Windows; see [Base].
 	WindowsBases []Base
-	// CommitTime is asked when a commit was made, if neither Metadata.Created nor
-	// the executables tell a time. The revision is empty where nobody names it.
-	// The zero time means that it is not known. Nil: it never is.
-	CommitTime func(ctx context.Context, revision string) time.Time
 	// Parallel is how many platforms are compressed at a time. Default: the
 	// number of processors, at most 3, so that the layers fit into memory.
 	Parallel int
@@ -111,9 +106,6 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 		executables[i] = exe
 	}
 	metadata, extra := opts.Metadata.complete(executables)
-	if metadata.Created.IsZero() && opts.CommitTime != nil {
-		metadata.Created = opts.CommitTime(ctx, metadata.Revision).UTC().Truncate(time.Second)
-	}
 	b.metadata = metadata
 
 	images := make([][]builtPlatform, len(dist.inputs))

@@ -8,8 +8,10 @@ import (
 )
 
 // DetectMetadata reads what GitHub Actions, GitLab CI and reproducible builds
-// say in environment variables: links, commit, and the time of
-// SOURCE_DATE_EPOCH (https://reproducible-builds.org/specs/source-date-epoch/).
+// say in environment variables: links, commit, and the time, of
+// SOURCE_DATE_EPOCH (https://reproducible-builds.org/specs/source-date-epoch/),
+// else that of GitLab's commit
+// (https://docs.gitlab.com/ci/variables/predefined_variables/).
 // lookup is like [os.LookupEnv]. The error is of [ErrInput].
 func DetectMetadata(lookup func(string) (string, bool)) (Metadata, error) {
 	env := func(name string) string { v, _ := lookup(name); return v }
@@ -20,6 +22,9 @@ func DetectMetadata(lookup func(string) (string, bool)) (Metadata, error) {
 	}
 	if env("GITLAB_CI") == "true" {
 		m.Source, m.Revision = env("CI_PROJECT_URL"), env("CI_COMMIT_SHA")
+		if committed, err := time.Parse(time.RFC3339, env("CI_COMMIT_TIMESTAMP")); err == nil {
+			m.Created = committed
+		}
 		m.Title, m.Description, m.Vendor = env("CI_PROJECT_NAME"), env("CI_PROJECT_DESCRIPTION"), env("CI_PROJECT_ROOT_NAMESPACE")
 	}
 	m.Source = strings.TrimSuffix(withoutUser(m.Source), ".git")

@@ -34,11 +34,10 @@ type Metadata struct {
 	// Vendor and Authors name who publishes and who wrote it.
 	Vendor, Authors string
 	// Created is the time that everything in the artifact carries. By default
-	// it is the commit's time, from the executables' build information, else from
-	// [PackOptions.CommitTime]: never the clock, which would make each artifact
-	// another one. Where that is missing too, the artifact does not say when it
-	// was made, and what cannot do without a time, such as files, carries
-	// 1970-01-01.
+	// it is the commit's time, from the executables' build information: never the
+	// clock, which would make each artifact another one. Where that is missing
+	// too, the artifact does not say when it was made, and what cannot do without
+	// a time, such as files, carries 1970-01-01.
 	Created time.Time
 
 	// MinimumRunner is the oldest GitLab Runner known to work, such as "17.9".
@@ -87,6 +86,14 @@ func (m Metadata) moment() time.Time {
 		return time.Unix(0, 0).UTC()
 	}
 	return m.Created
+}
+
+// told is the time that the artifact carries, nil if nothing tells one.
+func (m Metadata) told() *time.Time {
+	if m.Created.IsZero() {
+		return nil
+	}
+	return &m.Created
 }
 
 // annotations returns those of index and manifests.

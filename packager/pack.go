@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -23,6 +24,8 @@ type Packed struct {
 	Version Version `json:"version"`
 	// Digest of the index: what will be published.
 	Digest digest.Digest `json:"digest"`
+	// Created is the time that the artifact carries; nil if nothing tells one.
+	Created *time.Time `json:"created,omitempty"`
 	// Platforms in the order of the index.
 	Platforms []PlatformResult `json:"platforms"`
 	// Warnings are those of the input.
@@ -90,7 +93,10 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err := durable.PlaceDir(stage, dir); err != nil {
 		return nil, err
 	}
-	return &Packed{Layout: dir, Version: version, Digest: b.index.desc.Digest, Platforms: b.results(), Warnings: dist.Warnings()}, nil
+	return &Packed{
+		Layout: dir, Version: version, Digest: b.index.desc.Digest, Created: b.metadata.told(),
+		Platforms: b.results(), Warnings: dist.Warnings(),
+	}, nil
 }
 
 func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }

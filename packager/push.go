@@ -80,7 +80,7 @@ func (p *Pushed) count(report func(Event)) func(Event) {
 // interrupted push can be repeated: what is there is not sent again.
 //
 // A version that is published with another digest is refused with
-// [ErrPublished], unless the options say Replace. Aliases are computed from all
+// [*PublishedError], unless the options say Replace. Aliases are computed from all
 // tags of the repository, only move forward, and never point to a prerelease.
 // They are looked at again after they were moved, so that of two pushes at once
 // the higher version wins in the end.
@@ -95,7 +95,7 @@ func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions
 	}
 	done := &Pushed{Repository: to.Name(), Version: version, Digest: index.desc.Digest}
 	report := done.count(opts.Report)
-	if done.Replaced, err = checkVersionTag(ctx, to, version, index.desc.Digest, opts.Replace); err != nil {
+	if done.Replaced, err = checkVersionTag(ctx, to, version, index, opts.Replace); err != nil {
 		return nil, err
 	}
 	if err := copyIndex(ctx, layout, withMounts(to, opts.MountFrom), index, opts.Parallel, report); err != nil {
@@ -104,11 +104,11 @@ func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions
 	if done.Warnings, err = namedLimits(ctx, to, index.desc); err != nil {
 		return nil, err
 	}
-	return done, done.publish(ctx, to, index.desc, opts, report)
+	return done, done.publish(ctx, to, index, opts, report)
 }
 
 // publish moves the tags; everything that they lead to is there.
-func (p *Pushed) publish(ctx context.Context, to Repository, index ocispec.Descriptor, opts PushOptions, report func(Event)) error {
+func (p *Pushed) publish(ctx context.Context, to Repository, index blob, opts PushOptions, report func(Event)) error {
 	if err := moveVersionTag(ctx, to, p.Version, index, opts.Replace, report); err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (p *Pushed) publish(ctx context.Context, to Repository, index ocispec.Descr
 	}
 	var err error
 	var warnings []Warning
-	p.Aliases, warnings, err = moveAliases(ctx, to, p.Version, index, report)
+	p.Aliases, warnings, err = moveAliases(ctx, to, p.Version, index.desc, report)
 	p.Warnings = append(p.Warnings, warnings...)
 	if err != nil {
 		return fmt.Errorf("version %s is published, its aliases are not all moved (run the same command again): %w", p.Version, err)
@@ -166,35 +166,18 @@ func theVersion(ctx context.Context, layout *ociregistry.Layout) (Version, blob,
 	return found, blob{desc, content}, err
 }
 
-// checkVersionTag looks at what the version's tag points to. It returns the
-// digest that is going to be replaced, or "".
-func checkVersionTag(ctx context.Context, repo Repository, version Version, want digest.Digest, replace bool) (digest.Digest, error) {
-	have, err := repo.Resolve(ctx, version.String())
-	switch {
-	case errors.Is(err, ociregistry.ErrNotFound):
-		return "", nil
-	case err != nil:
-		return "", fmt.Errorf("looking for version %s: %w", version, err)
-	case have.Digest == want:
-		return "", nil
-	case !replace:
-		return "", fmt.Errorf("%s:%s: %w: it is %s there and would become %s", repo.Name(), version, ErrPublished, have.Digest, want)
-	}
-	return have.Digest, nil
-}
-
 // moveVersionTag publishes the version.
-func moveVersionTag(ctx context.Context, repo Repository, version Version, index ocispec.Descriptor, replace bool, report func(Event)) error {
+func moveVersionTag(ctx context.Context, repo Repository, version Version, index blob, replace bool, report func(Event)) error {
 	// Looked at again: somebody else may have published it in the meantime.
 	have, err := repo.Resolve(ctx, version.String())
-	if err == nil && have.Digest == index.Digest {
+	if err == nil && have.Digest == index.desc.Digest {
 		report(Event{Kind: EventTagKept, Subject: version.String()})
 		return nil
 	}
-	if _, err := checkVersionTag(ctx, repo, version, index.Digest, replace); err != nil {
+	if _, err := checkVersionTag(ctx, repo, version, index, replace); err != nil {
 		return err
 	}
-	if err := repo.Tag(ctx, index, version.String()); err != nil {
+	if err := repo.Tag(ctx, index.desc, version.String()); err != nil {
 		return fmt.Errorf("publishing version %s: %w", version, err)
 	}
 	report(Event{Kind: EventTagged, Subject: version.String()})

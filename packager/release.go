@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -36,6 +37,8 @@ type Released struct {
 	Pushed
 	// DryRun is set if nothing was changed.
 	DryRun bool `json:"dryRun,omitempty"`
+	// Created is the time that the artifact carries; nil if nothing tells one.
+	Created *time.Time `json:"created,omitempty"`
 	// Platforms in the order of the index.
 	Platforms []PlatformResult `json:"platforms"`
 	// Documents are the types of the bills of materials that hang off each
@@ -72,9 +75,9 @@ func Release(ctx context.Context, dist *Dist, version Version, repo Repository, 
 	if err != nil {
 		return nil, err
 	}
-	out.Digest, out.Platforms, out.Warnings = b.index.desc.Digest, b.results(), dist.Warnings()
+	out.Digest, out.Created, out.Platforms, out.Warnings = b.index.desc.Digest, b.metadata.told(), b.results(), dist.Warnings()
 	out.Reference = fmt.Sprintf("%s:%s@%s", repo.Name(), version, out.Digest)
-	if out.Replaced, err = checkVersionTag(ctx, repo, version, out.Digest, opts.Replace); err != nil {
+	if out.Replaced, err = checkVersionTag(ctx, repo, version, b.index, opts.Replace); err != nil {
 		return nil, err
 	}
 	if opts.DryRun {
@@ -93,7 +96,7 @@ func Release(ctx context.Context, dist *Dist, version Version, repo Repository, 
 		return nil, err
 	}
 	out.Warnings = append(out.Warnings, limits...)
-	if err := out.publish(ctx, repo, b.index.desc, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report); err != nil {
+	if err := out.publish(ctx, repo, b.index, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -117,7 +120,7 @@ func buildFor(ctx context.Context, dist *Dist, version Version, repo Repository,
 		if err != nil {
 			return nil, err
 		}
-		if _, err := checkVersionTag(ctx, repo, version, b.index.desc.Digest, false); err != nil {
+		if _, err := checkVersionTag(ctx, repo, version, b.index, false); err != nil {
 			return nil, err
 		}
 		if complete, err := b.layersIn(ctx, repo, opts.Report); complete || err != nil {

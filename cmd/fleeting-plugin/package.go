@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,8 +24,11 @@ goreleaser; or name the executables with --platform. One with another format or
 architecture, without its executable bit, or that tells another version than the
 one that it is packaged as is refused. One that is linked dynamically, and does
 not start in its own image, or that tells no version, such as "dev", is packaged
-with a warning, which --quiet does not silence. The same executables, version and time give the same
-bytes everywhere. There is no network access, but for --windows-base.`,
+with a warning, which --quiet does not silence.
+
+The same executables, version, flags and environment (SOURCE_DATE_EPOCH, and the
+variables of GitHub Actions and GitLab CI) give the same bytes, in any folder, on
+any machine and at any time. There is no network access, but for --windows-base.`,
 		Example: `  fleeting-plugin package dist --version 1.2.3 --layout build/layout
   fleeting-plugin package --platform linux/amd64=bin/plugin --version 1.2.3`,
 		Args: cobra.MaximumNArgs(1),
@@ -45,7 +49,7 @@ bytes everywhere. There is no network access, but for --windows-base.`,
 		if err != nil {
 			return explain(err)
 		}
-		opts, err := flags.options(cmd.Context())
+		opts, err := flags.options()
 		if err != nil {
 			return explain(err)
 		}
@@ -57,11 +61,19 @@ bytes everywhere. There is no network access, but for --windows-base.`,
 			if err := printPlatforms(w, packed.Platforms); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(w, "\npackaged %s %s\nlayout   %s\n", packed.Version, packed.Digest, packed.Layout)
+			_, err := fmt.Fprintf(w, "\npackaged %s %s\ncreated  %s\nlayout   %s\n", packed.Version, packed.Digest, told(packed.Created), packed.Layout)
 			return err
 		})
 	}
 	return cmd
+}
+
+// told writes the time that an artifact carries.
+func told(created *time.Time) string {
+	if created == nil {
+		return "not said: neither by --created nor by SOURCE_DATE_EPOCH nor by the executables"
+	}
+	return created.Format(time.RFC3339)
 }
 
 func printPlatforms(w io.Writer, platforms []packager.PlatformResult) error {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -23,6 +24,36 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrToken, cli.Failed, "the token must be for the audience sigstore, and fresh")
 	app.MapError(packager.ErrTrustedRoot, cli.Failed, "give the trusted root of the services that signed with --trusted-root; no tag was moved")
 	app.MapError(packager.ErrSigningService, cli.Network, "check the service's address and try again: what was published stays and is not published twice")
+}
+
+// explainPublished says with which flags again gives what is published, where
+// nothing but what flags say differs.
+func explainPublished(err error, again string) error {
+	published, ok := errors.AsType[*packager.PublishedError](err)
+	if !ok || len(published.Differences) == 0 {
+		return err
+	}
+	var with, without []string
+	for _, d := range published.Differences {
+		switch {
+		case d.Annotation == "":
+			return err
+		case d.Published != "":
+			with = append(with, "--"+d.Annotation+" '"+strings.ReplaceAll(d.Published, "'", `'\''`)+"'")
+		case d.Annotation == "created":
+			without = append(without, "--created and SOURCE_DATE_EPOCH")
+		default:
+			without = append(without, "--"+d.Annotation)
+		}
+	}
+	var words []string
+	if len(with) > 0 {
+		words = append(words, "with "+strings.Join(with, " "))
+	}
+	if len(without) > 0 {
+		words = append(words, "without "+strings.Join(without, ", "))
+	}
+	return cli.Hintf(err, "%s %s: the executables are those that are published; or publish under a new version", again, strings.Join(words, " and "))
 }
 
 // explain gives an error about the input the remedies as a hint.

@@ -50,7 +50,7 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 		{&m.Authors, "authors", "who wrote the plugin"},
 		{&m.Revision, "revision", "commit that was built (default: from the executables)"},
 		{&m.MinimumRunner, "minimum-runner", "oldest GitLab Runner known to work, such as 17.9"},
-		{&p.created, "created", "time in RFC 3339 that everything carries (default: SOURCE_DATE_EPOCH, else the commit's, from the executables or git)"},
+		{&p.created, "created", "commit's time in RFC 3339, for the artifact and all in it (default: SOURCE_DATE_EPOCH, else from GitLab CI, else from the executables, else none)"},
 		{&p.goreleaserID, "goreleaser-id", "build to take from goreleaser's artifacts.json"},
 	} {
 		flags.StringVar(f.target, f.name, "", f.usage)
@@ -104,8 +104,9 @@ func (p *packFlags) scan(ctx context.Context, args []string, version packager.Ve
 	return dist, nil
 }
 
-// options gathers what flags, CI system and git say.
-func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
+// options gathers what flags and environment say. The current folder says
+// nothing: the executables may come from elsewhere.
+func (p *packFlags) options() (packager.PackOptions, error) {
 	detected, err := packager.DetectMetadata(p.app.LookupEnv)
 	if err != nil {
 		return packager.PackOptions{}, err
@@ -116,10 +117,11 @@ func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
 		}
 	}
 	opts := packager.PackOptions{
-		Metadata: p.metadata.Or(detected).Or(gitMetadata(ctx)),
+		Metadata: p.metadata.Or(detected),
 		Tool:     "fleeting-plugin", ToolVersion: cli.NewVersion("fleeting-plugin", version, revision).Version,
-		SkipSBOM: p.skipSBOM, Report: p.report, CommitTime: commitTime,
+		SkipSBOM: p.skipSBOM, Report: p.report,
 	}
+	opts.Metadata.URL = cmp.Or(opts.Metadata.URL, opts.Metadata.Source)
 	if opts.WindowsBases, err = p.bases(); err != nil {
 		return packager.PackOptions{}, err
 	}

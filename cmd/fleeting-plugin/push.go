@@ -42,7 +42,7 @@ not sent again.`,
 		opts.Report = func(e packager.Event) { report(app, e) }
 		pushed, err := packager.Push(cmd.Context(), args[0], repo, opts)
 		if err != nil {
-			return err
+			return explainPublished(err, "package it again")
 		}
 		return app.Print(pushed, func(w io.Writer) error { return printPushed(app, w, pushed) })
 	}

@@ -89,12 +89,12 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if err != nil {
 		return explain(err)
 	}
-	if f.opts.PackOptions, err = pack.options(cmd.Context()); err != nil {
+	if f.opts.PackOptions, err = pack.options(); err != nil {
 		return explain(err)
 	}
 	var result releaseResult
 	if result.Released, err = packager.Release(cmd.Context(), dist, v, repo, f.opts); err != nil {
-		return explain(err)
+		return explainPublished(explain(err), "run the same command again")
 	}
 	if !f.noChecksums && !f.opts.DryRun {
 		if result.Checksums, err = packager.WriteChecksums(cmd.Context(), dist, f.opts.Signer); err != nil {
@@ -132,6 +132,7 @@ func printReleased(app *cli.App, w io.Writer, r releaseResult) error {
 	} else if err := printPushed(app, w, &r.Pushed); err != nil {
 		return err
 	}
+	fmt.Fprintf(w, "created   %s\n", told(r.Created))
 	for _, line := range []struct {
 		name string
 		list []string
