@@ -9,6 +9,7 @@ ACTIONLINT := $(GO) tool -modfile=internal/tools/actionlint/go.mod actionlint
 LINT      := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod golangci-lint
 BUILD     := build
 VERSION   ?= $(shell v=$$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null) && echo "$${v\#v}" || echo 0.0.0-dev)
+override VERSION := $(patsubst v%,%,$(VERSION))
 REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 # The commit's time, so that two builds of a commit are the same.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
@@ -37,7 +38,7 @@ define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
 
-.PHONY: build test lint component fmt tidy fuzz bench cover demo dist share packages image repro contract interop e2e fixtures docs pictures recordings \
+.PHONY: build test lint component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e fixtures docs pictures recordings \
 	release-rehearsal release-ready release-compare release-publish release-image release-check release-rebuild release-show ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -91,6 +92,9 @@ demo: ## show the main job, from source to a running server and back to none
 
 dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
 	$(DIST) build -o $(BUILD)/dist -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
+
+ldflags: ## print the -ldflags of `make dist`, for --ldflags of fleeting-plugin (VERSION)
+	@echo '$(LDFLAGS)'
 
 SHARE := $(BUILD)/share/fleeting-plugin
 share: ## write manual pages and completions for packages (build/share)

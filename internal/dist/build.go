@@ -91,11 +91,16 @@ func buildPlatform(ctx context.Context, opts Options, p artifact.Platform, out s
 	return goBuild(ctx, opts, p, toolName, filepath.Join(bin, download(toolName, p)))
 }
 
+// LDFlags are the -ldflags of the go command with which [Build] builds, which
+// provenance has to say: `make ldflags` prints them.
+func LDFlags(version, revision string) string {
+	return fmt.Sprintf("-s -w -X main.version=%s -X main.revision=%s", version, revision)
+}
+
 func goBuild(ctx context.Context, opts Options, p artifact.Platform, command, target string) error {
-	ldflags := fmt.Sprintf("-s -w -X main.version=%s -X main.revision=%s", opts.Version, opts.Revision)
 	//nolint:gosec // the arguments are ours: a command of this module and a target folder
 	cmd := exec.CommandContext(ctx, "go", "build", "-mod=readonly", "-trimpath", "-buildvcs=false",
-		"-ldflags", ldflags, "-o", target, "./cmd/"+command)
+		"-ldflags", LDFlags(opts.Version, opts.Revision), "-o", target, "./cmd/"+command)
 	cmd.Dir = opts.Source
 	cmd.Env = slices.Concat(os.Environ(), opts.Env, environment(p))
 	if output, err := cmd.CombinedOutput(); err != nil {

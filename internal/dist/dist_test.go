@@ -188,3 +188,18 @@ func TestParsePlatforms(t *testing.T) {
 		})
 	}
 }
+
+// TestMakePrintsTheLinkerFlags: what `make ldflags` prints, and the provenance
+// then says, is what Build builds with.
+func TestMakePrintsTheLinkerFlags(t *testing.T) {
+	t.Parallel()
+	for _, version := range []string{"1.2.3", "v1.2.3"} {
+		out, err := exec.CommandContext(t.Context(), "make", "-s", "-C", "../..", "--no-print-directory", "ldflags", "VERSION="+version, "REVISION=abc").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := strings.TrimSpace(string(out)), LDFlags("1.2.3", "abc"); got != want {
+			t.Errorf("VERSION=%s: make ldflags prints %q, want %q", version, got, want)
+		}
+	}
+}

@@ -13,7 +13,8 @@ import (
 
 // TestTemplateBuilds: what the template's Makefile builds has the version of the
 // commit's tag; without one that is said. What was built before is built again,
-// as it may be of another version.
+// as it may be of another version, or goes if it is not built any more. Keys do
+// not get into git.
 func TestTemplateBuilds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -52,7 +53,31 @@ func TestTemplateBuilds(t *testing.T) {
 	if strings.Count(out, "main.version=1.2.3 ") != 4 || strings.Contains(out, "has no tag") {
 		t.Errorf("with a tag, make dist runs:\n%s", out)
 	}
+	out = run("make", "-n", "dist", "VERSION=v1.2.4", "PLATFORMS=linux/amd64,windows/arm64")
+	for _, want := range []string{"main.version=1.2.4 ", "GOARCH=arm64", "-o dist/linux/amd64/plugin ", "-o dist/windows/arm64/plugin.exe "} {
+		if !strings.Contains(out, want) {
+			t.Errorf("for a given version and platforms, make dist does not run %q:\n%s", want, out)
+		}
+	}
 	if out := run("make", "-s", "ldflags"); !strings.HasPrefix(out, "-s -w -X main.version=1.2.3 -X main.revision=") {
 		t.Errorf("make ldflags prints %q", out)
+	}
+	// What the go command would build does not matter here.
+	stand := filepath.Join(t.TempDir(), "go")
+	if err := os.WriteFile(stand, []byte("#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\nmkdir -p \"${2%/*}\"; echo built >\"$2\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	run("env", "PATH="+filepath.Dir(stand)+":"+os.Getenv("PATH"), "make", "-j2", "dist")
+	run("env", "PATH="+filepath.Dir(stand)+":"+os.Getenv("PATH"), "make", "-j2", "dist", "PLATFORMS=linux/amd64 linux/arm64")
+	left, err := filepath.Glob(filepath.Join(dir, "dist", "*", "*", "*"))
+	want := []string{filepath.Join(dir, "dist/linux/amd64/plugin"), filepath.Join(dir, "dist/linux/arm64/plugin")}
+	if err != nil || !slices.Equal(left, want) {
+		t.Errorf("after building for two platforms there are %v, %v", left, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cosign.key"), []byte("key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := run("git", "status", "--porcelain"); out != "" {
+		t.Errorf("git would take:\n%s", out)
 	}
 }
