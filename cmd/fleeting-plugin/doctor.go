@@ -44,10 +44,18 @@ type doctor struct {
 	policy   *policyFlags
 	registry *cli.RegistryFlags
 	findings []finding
+	// altered says that a problem is one for which other commands refuse.
+	altered bool
 }
 
 func (d *doctor) add(check, state, detail, next string) {
 	d.findings = append(d.findings, finding{check, state, detail, next})
+}
+
+// refuse adds a problem for which other commands refuse, with their exit code.
+func (d *doctor) refuse(check, detail, next string) {
+	d.altered = true
+	d.add(check, "problem", detail, next)
 }
 
 // newDoctorCmd looks for what keeps plugins from working.
@@ -94,13 +102,17 @@ func (d *doctor) report() error {
 	if err := d.app.PrintTable(d.findings, []string{"state", "check", "detail", "next"}, rows, ""); err != nil {
 		return err
 	}
+	code := cli.Failed
+	if d.altered {
+		code = cli.Refused
+	}
 	switch problems {
 	case 0:
 		return nil
 	case 1:
-		return errors.New("1 problem")
+		return cli.WithCode(errors.New("1 problem"), code)
 	}
-	return fmt.Errorf("%d problems", problems)
+	return cli.WithCode(fmt.Errorf("%d problems", problems), code)
 }
 
 func (d *doctor) checkPolicy() {
@@ -132,7 +144,7 @@ func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
 	info, err := os.Stat(folder.Dir())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		d.add("folder", "warning", folder.Dir()+" is not there", "fleeting-plugin install REF makes it")
+		d.missingFolder(folder.Dir())
 		return folder, false
 	case err != nil:
 		d.add("folder", "problem", err.Error(), "")
@@ -148,6 +160,17 @@ func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
 		d.add("folder", "ok", folder.Dir(), "")
 	}
 	return folder, true
+}
+
+// missingFolder is a problem if somebody named the folder: then it is meant to be
+// there. Where the runner looks by default nothing may have been installed yet; if
+// its configuration names something, that is a problem of its own.
+func (d *doctor) missingFolder(dir string) {
+	if how, ok := d.folder.named(); ok {
+		d.add("folder", "problem", dir+", from "+how+", is not there", "if the name is right: fleeting-plugin install REF makes it; the runner needs the same FLEETING_PLUGIN_PATH")
+		return
+	}
+	d.add("folder", "warning", dir+" is not there", "fleeting-plugin install REF makes it")
 }
 
 // checkConfig holds what the runner's configuration names against what is there.
@@ -190,7 +213,7 @@ func (d *doctor) checkTaken(folder *installer.Folder, p installer.ConfigPlugin) 
 	case err != nil:
 		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which is not there: %v", p.Runner, name, err), "find out what made a folder of that name")
 	case taken.Foreign:
-		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which something else installed", p.Runner, name),
+		d.refuse("configuration", fmt.Sprintf("runner %q gets %s, which something else installed", p.Runner, name),
 			fmt.Sprintf("fleeting-plugin uninstall %s:%s, then fleeting-plugin install %s", taken.Receipt.Name, taken.Receipt.Version, p.Text))
 	default:
 		d.add("configuration", "ok", fmt.Sprintf("runner %q gets %s", p.Runner, name), "")
@@ -208,6 +231,9 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 		switch err := one.Verify(ctx); {
 		case one.Foreign:
 			d.add("files", "warning", name+" was installed by something else; the runner takes it", "fleeting-plugin install "+one.Receipt.Name)
+			continue
+		case errors.Is(err, installer.ErrChanged):
+			d.refuse("files", err.Error(), reinstall(one.Receipt))
 			continue
 		case err != nil:
 			d.add("files", "problem", err.Error(), reinstall(one.Receipt))

@@ -58,6 +58,9 @@ func openSource(cmd *cobra.Command, registry *cli.RegistryFlags, arg string) (pa
 			return nil, "", cli.Hint(cli.Usagef("%s is a folder and holds no OCI layout", arg),
 				"name the folder that fleeting-plugin package wrote with --layout")
 		}
+		if strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) {
+			return nil, "", cli.Hint(cli.Usagef("%s: no OCI layout is there", arg), "name the folder that fleeting-plugin package wrote with --layout, or a REF")
+		}
 		repo, reference, err := openTarget(registry, arg)
 		return repo, cmp.Or(reference, "latest"), err
 	}

@@ -31,6 +31,9 @@ const (
 	nextRoot   = "name a trusted root, as cosign trusted-root create writes it; a mirror has one as trusted-root.json"
 	nextPolicy = "write one: fleeting-plugin policy init FILE"
 	nextMirror = "name a tar file or a folder that fleeting-plugin mirror wrote"
+
+	nextFolder    = "name the folder where the runner looks: --dir DIR, or FLEETING_PLUGIN_PATH as the runner has it"
+	nextInstalled = "name the folder of an installed version, or a file in it: fleeting-plugin list --output json has them"
 )
 
 // folderFlags say where plugins are installed.
@@ -53,6 +56,9 @@ func (f *folderFlags) path() (string, error) {
 		var err error
 		if dir, err = installer.DefaultFolder(f.app.LookupEnv); err != nil {
 			return "", cli.Hint(cli.WithCode(err, cli.Usage), "name the folder: --dir /etc/gitlab-runner/plugins")
+		}
+		if f.root == "" && !filepath.IsAbs(dir) {
+			return "", cli.Hint(cli.Usagef("FLEETING_PLUGIN_PATH is %s, which is another folder for whoever starts elsewhere, such as the runner", dir), "write it as an absolute path, there and for the runner")
 		}
 	}
 	if f.root == "" {
@@ -85,6 +91,17 @@ func beneath(tree, dir string) (string, error) {
 		}
 	}
 	return filepath.Join(tree, inside), nil
+}
+
+// named says that somebody chose the folder, and how.
+func (f *folderFlags) named() (how string, ok bool) {
+	switch {
+	case f.dir != "":
+		return "--dir", true
+	case f.app.Env("FLEETING_PLUGIN_PATH") != "":
+		return "FLEETING_PLUGIN_PATH", true
+	}
+	return "", false
 }
 
 func (f *folderFlags) folder() (*installer.Folder, error) {

@@ -57,26 +57,51 @@ only if they are configured to; nothing is tagged in one that does not.`,
 }
 
 func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
+	if err := checkDestination(to); err != nil {
+		return err
+	}
 	refs, err := c.references(ctx, args)
 	if err != nil {
 		return err
-	}
-	if strings.HasSuffix(to, ".tar") {
-		if err := canHold(to); err != nil {
-			return err
-		}
 	}
 	i, err := c.flags.mirrorInstaller(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
-	case strings.HasSuffix(to, ".tar"):
-		return c.toTar(ctx, i, refs, to)
 	case strings.HasPrefix(to, "oci:"):
 		return c.toLayout(ctx, i, refs, strings.TrimPrefix(to, "oci:"))
+	case strings.HasSuffix(to, ".tar"):
+		return c.toTar(ctx, i, refs, to)
 	}
 	return c.toRegistry(ctx, i, refs, to)
+}
+
+// checkDestination says, before anything is fetched for it, that a destination is
+// none.
+func checkDestination(to string) error {
+	const next = "name FILE.tar, oci:DIR, or a registry with a path, as in registry.example.com/plugins"
+	if dir, ok := strings.CutPrefix(to, "oci:"); ok {
+		if info, err := os.Stat(dir); dir == "" || err == nil && !info.IsDir() {
+			return cli.Hint(cli.Usagef("destination %q: not a folder", to), next)
+		}
+		return nil
+	}
+	if strings.HasSuffix(to, ".tar") {
+		return canHold(to)
+	}
+	ref, err := installer.ParseReference(to)
+	if err != nil {
+		return cli.Hint(cli.WithCode(fmt.Errorf("destination: %w", err), cli.Usage), next)
+	}
+	host, rest, _ := strings.Cut(to, "/")
+	switch {
+	case ref.Registry() == installer.DefaultRegistry && host != installer.DefaultRegistry:
+		return cli.Hint(cli.Usagef("destination %q: it names no registry", to), next)
+	case strings.ContainsAny(rest, ":@"):
+		return cli.Hint(cli.Usagef("destination %q: the tags are those of the plugins; leave yours out", to), next)
+	}
+	return nil
 }
 
 // canHold says, before anything is fetched for it, that a file cannot be written

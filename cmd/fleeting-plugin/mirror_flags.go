@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -27,7 +29,8 @@ func (f *installFlags) layout(ctx context.Context) (*installer.Layout, error) {
 		return nil, cli.Hint(cli.WithCode(err, cli.Usage), nextMirror)
 	}
 	if info.IsDir() {
-		return installer.OpenLayout(ctx, f.from)
+		layout, err := installer.OpenLayout(ctx, f.from)
+		return layout, f.noMirror(ctx, err)
 	}
 	archive, err := os.Open(f.from)
 	if err != nil {
@@ -39,9 +42,20 @@ func (f *installFlags) layout(ctx context.Context) (*installer.Layout, error) {
 		return nil, err
 	}
 	if err := installer.ExtractLayoutTar(ctx, archive, dir); err != nil {
-		return nil, err
+		return nil, f.noMirror(ctx, err)
 	}
-	return installer.OpenLayout(ctx, dir)
+	layout, err := installer.OpenLayout(ctx, dir)
+	return layout, f.noMirror(ctx, err)
+}
+
+// noMirror says of --from that it is no mirror: a file of the user's is wrong,
+// whatever is wrong with it. What this machine fails at is something else.
+func (f *installFlags) noMirror(ctx context.Context, err error) error {
+	ofFile := []error{installer.ErrCorrupt, installer.ErrHostile, installer.ErrLimit, installer.ErrNotFound, installer.ErrAnswer, installer.ErrTooLarge}
+	if err == nil || ctx.Err() != nil || !slices.ContainsFunc(ofFile, func(e error) bool { return errors.Is(err, e) }) {
+		return err
+	}
+	return cli.Hint(cli.WithCode(fmt.Errorf("--from %s: %w", f.from, err), cli.Usage), nextMirror)
 }
 
 // temporary makes a folder that close removes.

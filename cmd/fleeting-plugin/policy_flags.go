@@ -31,10 +31,9 @@ func (p *policyFlags) rule(scope string) string {
 // explain says what to do about a plugin that no rule is about, in a way that
 // can be done as it stands.
 func (p *policyFlags) explain(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { // of several plugins each has its own
-		var all []error
-		for _, one := range joined.Unwrap() {
-			all = append(all, p.explain(one))
+	if all := cli.Apart(err); len(all) > 1 {
+		for n, one := range all {
+			all[n] = p.explain(one)
 		}
 		return errors.Join(all...)
 	}

@@ -204,6 +204,9 @@ configuration names, what the lock has, and what something else installed.`,
 	config := neededFlag(cmd)
 	cmd.Flags().StringVar(&lock, "lock", "", "lock that names what must stay (default "+lockName+" beside the configuration)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if opts.Keep < 1 {
+			return cli.Usagef("--keep %d: the newest version of each plugin stays in any case, so at least 1", opts.Keep)
+		}
 		plugins, err := readConfig(app, *config, "name the runner's configuration, so that nothing it needs is removed: --config FILE")
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strconv"
 	"strings"
@@ -224,11 +225,18 @@ func (v *installedCheck) missing(folder *installer.Folder) {
 func installedAt(flags *installFlags, args []string) ([]installer.Installed, error) {
 	if len(args) == 1 {
 		one, err := installer.InstalledAt(args[0])
+		if errors.Is(err, installer.ErrNotInstalled) {
+			err = cli.Hint(err, nextInstalled)
+		}
 		return []installer.Installed{one}, err
 	}
 	folder, err := flags.folder()
 	if err != nil {
 		return nil, err
+	}
+	// A wrong folder must not look like one in which all is well.
+	if _, err := os.Stat(folder.Dir()); errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.Hint(cli.WithCode(err, cli.NotFound), nextFolder)
 	}
 	return folder.List()
 }

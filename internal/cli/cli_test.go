@@ -74,6 +74,7 @@ func TestRunErrors(t *testing.T) {
 		{"each of several has its remedy", errors.Join(errGone, cli.Hint(errors.New("x"), "ask")), nil, cli.NotFound, "error: gone\nnext: look elsewhere\nerror: x\nnext: ask\n"},
 		{"a remedy of several comes once", errors.Join(errGone, fmt.Errorf("x: %w", errGone)), nil, cli.NotFound, "error: gone\nerror: x: gone\nnext: look elsewhere\n"},
 		{"a remedy for all of them", cli.Hint(errors.Join(errGone, errRefused, errRefused), "ask"), nil, cli.NotFound, "error: gone\n  refused\nnext: ask\n"},
+		{"a sentence with two causes", fmt.Errorf("%w: %w", errRefused, errGone), nil, cli.NotFound, "error: refused: gone\nnext: look elsewhere\n"},
 		{"more to say", fmt.Errorf("y: %w", errLong), nil, cli.Failed, "error: long\n  one\n  two\n"},
 		{"a code that is none", cli.WithCode(errors.New("x"), cli.Code(77)), nil, cli.Failed, "error: x\n"},
 		{"usage", cli.Usagef("no %s", "name"), nil, cli.Usage, "error: no name\nnext: see tool work --help\n"},

@@ -153,7 +153,7 @@ func (a *App) report(cmd *cobra.Command, err error) {
 		_ = writeJSON(a.Err, errorReport{Error: err.Error(), Hint: a.next(cmd, err), Code: a.CodeOf(err)})
 		return
 	}
-	all := apart(err)
+	all := Apart(err)
 	for n, one := range all {
 		headline, details := a.described(one)
 		fmt.Fprintf(a.Err, "error: %s\n", headline)
@@ -177,16 +177,20 @@ func (a *App) next(cmd *cobra.Command, err error) string {
 	return hint
 }
 
-// apart gives the errors that were joined, each of which is told with its own
-// remedy. What has been given a hint as a whole stays whole.
-func apart(err error) []error {
+// Apart gives the errors that were joined, each of which is told with its own
+// remedy; one that was not joined is itself. What has been given a hint as a whole
+// stays whole.
+func Apart(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error }) // the outermost only
-	if !ok || err.Error() != errors.Join(joined.Unwrap()...).Error() {
+	if !ok {
 		return []error{err}
+	}
+	if again := errors.Join(joined.Unwrap()...); again == nil || again.Error() != err.Error() {
+		return []error{err} // a sentence with several causes
 	}
 	var all []error
 	for _, one := range joined.Unwrap() {
-		all = append(all, apart(one)...)
+		all = append(all, Apart(one)...)
 	}
 	return all
 }
