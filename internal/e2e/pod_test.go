@@ -98,14 +98,14 @@ func (l *lab) runnerFiles(t *testing.T) object {
 	return files
 }
 
-// pod turns a manifest into what can run to its end without the API server: the Deployment's Pod
+// pod turns a manifest into what can run to its end without the API server: the StatefulSet's Pod
 // alone, once, on the host's network, where the registry is. user runs it as
 // another user, as OpenShift does.
 func (l *lab) pod(t *testing.T, objects []object, name string, user int) []object {
 	t.Helper()
 	var out []object
 	for _, one := range objects {
-		if one["kind"] != "Deployment" {
+		if one["kind"] != "StatefulSet" {
 			out = append(out, one)
 			continue
 		}

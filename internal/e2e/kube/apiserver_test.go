@@ -37,6 +37,8 @@ func apply(document []byte) []string {
 		return append(validatePod(o), restricted(&o.ObjectMeta, &o.Spec)...)
 	case *appsv1.Deployment:
 		return append(validateDeployment(o), restricted(&o.Spec.Template.ObjectMeta, &o.Spec.Template.Spec)...)
+	case *appsv1.StatefulSet:
+		return append(validateStatefulSet(o), restricted(&o.Spec.Template.ObjectMeta, &o.Spec.Template.Spec)...)
 	case *corev1.ConfigMap:
 		return validateAs(o, &core.ConfigMap{}, func(in *core.ConfigMap) field.ErrorList { return validation.ValidateConfigMap(in) })
 	case *corev1.Secret:
@@ -66,6 +68,12 @@ func validatePod(pod *corev1.Pod) []string {
 func validateDeployment(deployment *appsv1.Deployment) []string {
 	return validateAs(deployment, &apps.Deployment{}, func(in *apps.Deployment) field.ErrorList {
 		return appsvalidation.ValidateDeployment(in, podutil.GetValidationOptionsFromPodTemplate(&in.Spec.Template, nil))
+	})
+}
+
+func validateStatefulSet(set *appsv1.StatefulSet) []string {
+	return validateAs(set, &apps.StatefulSet{}, func(in *apps.StatefulSet) field.ErrorList {
+		return appsvalidation.ValidateStatefulSet(in, podutil.GetValidationOptionsFromPodTemplate(&in.Spec.Template, nil))
 	})
 }
 

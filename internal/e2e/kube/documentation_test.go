@@ -117,7 +117,8 @@ func TestMistakesAreFound(t *testing.T) {
 		{"duplicate key", "init-container.yaml", "runAsNonRoot: true", "runAsNonRoot: true\n        runAsNonRoot: true", `already set in map`},
 		{"quantity", "init-container.yaml", "sizeLimit: 256Mi", "sizeLimit: 256MB", "quantities must match"},
 		{"selector", "init-container.yaml", "matchLabels: {app: gitlab-runner}", "matchLabels: {app: runner}", "`selector` does not match template `labels`"},
-		{"strategy", "init-container.yaml", "type: Recreate", "type: Replace", `spec.strategy: Unsupported value:`},
+		{"policy", "init-container.yaml", "podManagementPolicy: Parallel", "podManagementPolicy: AtOnce", `spec.podManagementPolicy: Invalid value:`},
+		{"strategy", "values.yaml", "type: Recreate", "type: Replace", `spec.strategy: Unsupported value:`},
 		{"root", "init-container.yaml", "runAsNonRoot: true", "runAsNonRoot: false", "runAsNonRoot"},
 		{"privilege", "init-container.yaml", "allowPrivilegeEscalation: false", "allowPrivilegeEscalation: true", "allowPrivilegeEscalation"},
 		{"capabilities", "init-container.yaml", "drop: [ALL]", "drop: [NET_RAW]", "unrestricted capabilities"},
@@ -197,15 +198,15 @@ func TestImageVolumesTurnedOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	deployment, ok := object.(*appsv1.Deployment)
+	set, ok := object.(*appsv1.StatefulSet)
 	if !ok {
 		t.Fatalf("found %T", object)
 	}
-	for i := range deployment.Spec.Template.Spec.Volumes {
-		deployment.Spec.Template.Spec.Volumes[i].Image = nil
+	for i := range set.Spec.Template.Spec.Volumes {
+		set.Spec.Template.Spec.Volumes[i].Image = nil
 	}
 	const want = "spec.template.spec.volumes[0]: Required value: must specify a volume type"
-	if all := strings.Join(validateDeployment(deployment), "\n"); !strings.Contains(all, want) {
+	if all := strings.Join(validateStatefulSet(set), "\n"); !strings.Contains(all, want) {
 		t.Errorf("found %q, want %q", all, want)
 	}
 }

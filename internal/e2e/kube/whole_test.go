@@ -40,14 +40,18 @@ func TestEachShapeIsWhole(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if deployment, ok := object.(*appsv1.Deployment); ok {
+					switch o := object.(type) {
+					case *appsv1.StatefulSet:
 						found++
-						mustBeWhole(t, deployment)
+						mustBeWhole(t, o.Spec.Replicas, o.Spec.PodManagementPolicy == appsv1.ParallelPodManagement, o.Spec.Template.Spec)
+					case *appsv1.Deployment:
+						found++
+						mustBeWhole(t, o.Spec.Replicas, o.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType, o.Spec.Template.Spec)
 					}
 				}
 			}
 			if found != 1 {
-				t.Errorf("%d Deployments, want one", found)
+				t.Errorf("%d runners, want one", found)
 			}
 		})
 	}
@@ -56,14 +60,13 @@ func TestEachShapeIsWhole(t *testing.T) {
 	}
 }
 
-func mustBeWhole(t *testing.T, deployment *appsv1.Deployment) {
+func mustBeWhole(t *testing.T, replicas *int32, replaces bool, spec corev1.PodSpec) {
 	t.Helper()
-	spec := deployment.Spec.Template.Spec
-	if replicas := deployment.Spec.Replicas; replicas == nil || *replicas != 1 {
+	if replicas == nil || *replicas != 1 {
 		t.Errorf("replicas = %v", replicas)
 	}
-	if strategy := deployment.Spec.Strategy; strategy.Type != appsv1.RecreateDeploymentStrategyType {
-		t.Errorf("strategy = %v", strategy.Type)
+	if !replaces {
+		t.Error("an update is not by replacement")
 	}
 	if seconds := spec.TerminationGracePeriodSeconds; seconds == nil || *seconds < 3600 {
 		t.Errorf("terminationGracePeriodSeconds = %v", seconds)
