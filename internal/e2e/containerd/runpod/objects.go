@@ -31,6 +31,8 @@ type podSpec struct {
 	InitContainers               []container `json:"initContainers"`
 	Containers                   []container `json:"containers"`
 	Volumes                      []volume    `json:"volumes"`
+	// TerminationGracePeriodSeconds is for who stops a Pod; here it ends itself.
+	TerminationGracePeriodSeconds int64 `json:"terminationGracePeriodSeconds"`
 }
 
 type podSecurity struct {
