@@ -2,7 +2,12 @@
 // Acme. The runner starts it with no arguments.
 package main
 
-import "gitlab.com/gitlab-org/fleeting/fleeting/plugin"
+import (
+	"os/signal"
+	"syscall"
+
+	"gitlab.com/gitlab-org/fleeting/fleeting/plugin"
+)
 
 // Set by the linker, see the Makefile.
 //
@@ -10,5 +15,8 @@ import "gitlab.com/gitlab-org/fleeting/fleeting/plugin"
 var version, revision string
 
 func main() {
+	// The runner ends its plugins. Signals are about the runner: dumb-init, in its
+	// image, sends them to all of its process group.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM)
 	plugin.Main(&Group{}, plugin.VersionInfo{Name: "fleeting-plugin-acme", Version: version, Revision: revision})
 }
