@@ -226,6 +226,22 @@ func TestTutorialShowsTheConfig(t *testing.T) {
 	if diff := cmp.Diff(shown, written); diff != "" {
 		t.Errorf("config.toml (-tutorial +written):\n%s", diff)
 	}
+	var printed strings.Builder
+	explain(&printed, "http://127.0.0.1:5000", "cloud/config.toml", entry)
+	commands := 0
+	for line := range strings.Lines(printed.String()) {
+		command, ok := strings.CutPrefix(line, "    ")
+		if !ok {
+			continue
+		}
+		commands++
+		if !strings.Contains(string(page), "\n"+command) {
+			t.Errorf("the tutorial does not show the command %s", command)
+		}
+	}
+	if commands != 4 {
+		t.Errorf("%d commands printed, want 4", commands)
+	}
 }
 
 func TestWrongUse(t *testing.T) {
