@@ -18,13 +18,15 @@ func AccessRules() []AccessRule {
 		{"compute", "GET", "/v2.1/servers/*"},
 		{"compute", "POST", "/v2.1/servers"},
 		{"compute", "DELETE", "/v2.1/servers/*"},
-		{"compute", "POST", "/v2.1/servers/*/action"}, // unlock and forceDelete
-		{"compute", "GET", "/v2.1/os-keypairs"},       // with server.key_name
-		{"compute", "GET", "/v2.1/os-server-groups"},  // with server.server_group
-		{"compute", "GET", "/v2.1/limits"},            // for the command plan
+		{"compute", "POST", "/v2.1/servers/*/action"},    // unlock and forceDelete
+		{"compute", "GET", "/v2.1/os-keypairs"},          // with server.key_name
+		{"compute", "GET", "/v2.1/os-server-groups"},     // with server.server_group
+		{"compute", "GET", "/v2.1/os-availability-zone"}, // with server.availability_zone
+		{"compute", "GET", "/v2.1/limits"},               // for the command plan
 		{"image", "GET", "/v2/images"},
 		{"image", "GET", "/v2/images/*"},
 		{"network", "GET", "/v2.0/networks"},
 		{"network", "GET", "/v2.0/security-groups"}, // with server.security_groups
+		{"volumev3", "GET", "/v3/*/types"},          // with server.volume_type
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -27,22 +28,37 @@ type Finding struct {
 // good is something that is as it has to be.
 func good(subject, detail string) Finding { return Finding{Subject: subject, Detail: detail, OK: true} }
 
-// Check does what starting the plugin does, changes nothing, and reports what
-// it found. Failures are findings that are not OK, the last of which is where
-// it had to stop.
-func Check(ctx context.Context, config Config, opts ...Option) []Finding {
-	if err := config.check(); err != nil {
-		return findingsOf("configuration", err)
+// Check does what starting the plugin does with a configuration, the JSON form
+// of plugin_config. It changes nothing, and reports what it found. Failures are
+// findings that are not OK. They do not keep it from looking at the rest, as
+// far as that can be looked at.
+func Check(ctx context.Context, raw []byte, opts ...Option) []Finding {
+	config, err := ParseConfig(raw)
+	findings := findingsOf("configuration", err)
+	if err == nil {
+		findings = []Finding{good("configuration", "group "+config.Name+", tag "+config.Tag)}
 	}
-	findings := []Finding{good("configuration", "group "+config.Name+", tag "+config.Tag)}
-	client, found, err := connect(ctx, config, New(opts...).opts, hclog.NewNullLogger())
-	if err != nil {
-		return append(findings, findingsOf("cloud "+config.Cloud, err)...)
+	if config.Cloud == "" {
+		return append(findings, config.Server.localFindings()...)
+	}
+	logger := hclog.NewNullLogger()
+	client, unreached := dial(ctx, config, New(opts...).opts, logger)
+	if unreached != nil {
+		findings = append(findings, findingsOf("cloud "+config.Cloud, unreached)...)
+		return append(findings, config.Server.localFindings()...)
 	}
 	defer client.Close()
 	findings = append(findings,
 		good("authentication", client.Place()), good("microversion", client.Microversion().String()))
-	findings = append(findings, found.findings(config)...)
+	found, wrong, failed := resolve(ctx, client, config, logger)
+	findings = append(findings, found.findings(config, wrong)...)
+	for _, err := range failed {
+		findings = append(findings, findingsOf("cloud "+config.Cloud, err)...)
+	}
+	var mistakes *ConfigError
+	if errors.As(err, &mistakes) && (problems(mistakes.Problems).has("name") || problems(mistakes.Problems).has("tag")) {
+		return findings
+	}
 	servers, err := newOpenStack(client, config, found).List(ctx)
 	if err != nil {
 		return append(findings, findingsOf("listing", err)...)
@@ -50,38 +66,80 @@ func Check(ctx context.Context, config Config, opts ...Option) []Finding {
 	return append(findings, good("listing", fmt.Sprintf("servers with the group's tag: %d", len(servers))))
 }
 
-// findings tells what the names of a configuration stand for.
-func (r resources) findings(config Config) []Finding {
-	server := config.Server
-	findings := []Finding{
-		good("server.flavor", fmt.Sprintf("%s: VCPUs %d, RAM %d MiB, disk %d GiB", cloud.Resource{ID: r.flavor.ID, Name: r.flavor.Name},
-			r.flavor.VCPUs, r.flavor.RAM, r.flavor.Disk)),
-		good("server.image", fmt.Sprintf("%s of %s, for %s/%s", cloud.Resource{ID: r.image.ID, Name: r.image.Name},
-			r.image.Created.Format(time.DateTime), platformOf(r.image).os, platformOf(r.image).arch)),
+// localFindings are about what needs no cloud.
+func (s *ServerConfig) localFindings() []Finding {
+	data, problem := s.loadUserData()
+	switch {
+	case problem != nil:
+		return []Finding{{Subject: problem.Key, Detail: problem.Text}}
+	case len(data) > 0:
+		return []Finding{userDataFinding(data)}
+	default:
+		return nil
 	}
+}
+
+// findings tells what the names of a configuration stand for, and which are
+// wrong, in the order of the keys.
+func (r resources) findings(config Config, wrong problems) []Finding {
+	all := append(r.named(), r.doubts...)
+	all = append(all, r.disk(config.Server)...)
+	for _, p := range wrong {
+		// What is there, and does not fit, is not well.
+		all = slices.DeleteFunc(all, func(f Finding) bool {
+			return f.OK && !f.Note && f.Subject == p.Key && (p.Key == "server.flavor" || p.Key == "server.volume_size")
+		})
+		all = append(all, Finding{Subject: p.Key, Detail: p.Text})
+	}
+	order := []string{
+		"server.flavor", "server.image", "server.networks", "address_network", "server.security_groups", "server.server_group",
+		"server.availability_zone", "server.key_name", "server.user_data", "server.user_data_file", "server.volume_size", "server.volume_type",
+	}
+	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Subject) - slices.Index(order, b.Subject) })
+	return all
+}
+
+// named are the things that were found by their names.
+func (r resources) named() []Finding {
+	var findings []Finding
+	add := func(subject, id, detail string) {
+		if id != "" {
+			findings = append(findings, good(subject, detail))
+		}
+	}
+	add("server.flavor", r.flavor.ID, fmt.Sprintf("%s: VCPUs %d, RAM %d MiB, disk %d GiB",
+		cloud.Resource{ID: r.flavor.ID, Name: r.flavor.Name}, r.flavor.VCPUs, r.flavor.RAM, r.flavor.Disk))
+	add("server.image", r.image.ID, fmt.Sprintf("%s of %s, for %s/%s", cloud.Resource{ID: r.image.ID, Name: r.image.Name},
+		r.image.Created.Format(time.DateTime), platformOf(r.image).os, platformOf(r.image).arch))
 	for _, n := range r.networks {
-		findings = append(findings, good("server.networks", n.String()))
+		if !n.Closed {
+			add("server.networks", n.ID, n.String())
+		}
 	}
 	for _, g := range r.securityGroups {
-		findings = append(findings, good("server.security_groups", g.String()))
+		add("server.security_groups", g.ID, g.String())
 	}
-	if r.serverGroup.ID != "" {
-		findings = append(findings, good("server.server_group", r.serverGroup.String()))
-	}
-	if server.KeyName != "" {
-		findings = append(findings, good("server.key_name", server.KeyName+", of the user that the plugin authenticates as"))
-	}
+	add("server.server_group", r.serverGroup.ID, r.serverGroup.String())
+	add("server.availability_zone", r.zone, r.zone)
+	add("server.key_name", r.keyPair, r.keyPair+", of the user that the plugin authenticates as")
+	add("server.volume_type", r.volumeType.ID, r.volumeType.String())
 	if len(r.userData) > 0 {
 		findings = append(findings, userDataFinding(r.userData))
 	}
-	if server.VolumeSize > 0 {
-		findings = append(findings, good("server.volume_size", fmt.Sprintf("boots from a volume of %d GiB", server.VolumeSize)))
-	} else if r.flavor.Disk == 0 {
-		findings = append(findings, Finding{
-			Subject: "server.volume_size", Detail: "the flavor has no root disk, and most clouds then refuse a server without a volume",
-		})
-	}
 	return findings
+}
+
+// disk tells what a server boots from.
+func (r resources) disk(server ServerConfig) []Finding {
+	const subject = "server.volume_size"
+	switch {
+	case server.VolumeSize > 0:
+		return []Finding{good(subject, fmt.Sprintf("boots from a volume of %d GiB", server.VolumeSize))}
+	case r.flavor.ID != "" && r.flavor.Disk == 0:
+		return []Finding{{Subject: subject, Detail: "the flavor has no root disk, and most clouds then refuse a server without a volume"}}
+	default:
+		return nil
+	}
 }
 
 // userDataFinding also tells of blanks in front, which come from user data that
@@ -95,8 +153,11 @@ func userDataFinding(data []byte) Finding {
 	return found
 }
 
-// findingsOf spreads a list of mistakes over findings.
+// findingsOf spreads a list of mistakes over findings; none for nil.
 func findingsOf(subject string, err error) []Finding {
+	if err == nil {
+		return nil
+	}
 	var config *ConfigError
 	if !errors.As(err, &config) {
 		return []Finding{{Subject: subject, Detail: err.Error()}}

@@ -283,7 +283,8 @@ func TestAccessRulesSuffice(t *testing.T) {
 		w := newWorld(t, sim.Options{Seed: &seed})
 		group := w.start(t, map[string]any{
 			"cloud": sim.CloudCredential, "server.key_name": "fleeting", "server.server_group": "runners",
-			"server.security_groups": []string{"ssh"},
+			"server.security_groups": []string{"ssh"}, "server.availability_zone": "az-a",
+			"server.volume_size": 5, "server.volume_type": "lab",
 		})
 		name := w.up(t, group, 1)[0]
 		if err := w.Lock(name, false); err != nil {

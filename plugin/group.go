@@ -58,6 +58,7 @@ type running struct {
 type options struct {
 	version, revision string
 	transport         http.RoundTripper
+	retrying          func(error)
 }
 
 // Option changes how an [InstanceGroup] works.
@@ -72,6 +73,12 @@ func WithVersion(version, revision string) Option {
 // with the TLS settings of clouds.yaml.
 func WithTransport(transport http.RoundTripper) Option {
 	return func(o *options) { o.transport = transport }
+}
+
+// WithRetrying has a function told of each API call that failed and is tried
+// again, with its error, for those who wait for it. Calls may overlap.
+func WithRetrying(told func(failed error)) Option {
+	return func(o *options) { o.retrying = told }
 }
 
 // New returns a group that is not initialised yet.
@@ -127,20 +134,32 @@ func (c *Config) check() error {
 	return found.err()
 }
 
-// connect opens the cloud and finds what the configuration names.
-func connect(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, resources, error) {
-	client, err := cloud.Connect(ctx, cloud.Options{
+// dial opens the cloud.
+func dial(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, error) {
+	return cloud.Connect(ctx, cloud.Options{
 		Cloud: config.Cloud, CloudsFile: config.CloudsConfig, LookupEnv: os.LookupEnv,
 		VolumeType: config.Server.VolumeType != "", Transport: opts.transport,
-		UserAgent: "fleeting-plugin-openstack/" + versionInfo(opts).Version, Log: slogger(logger),
+		UserAgent: "fleeting-plugin-openstack/" + versionInfo(opts).Version, Log: slogger(logger), Retrying: opts.retrying,
 	})
+}
+
+// connect opens the cloud and finds what the configuration names.
+func connect(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, resources, error) {
+	client, err := dial(ctx, config, opts, logger)
 	if err != nil {
 		return nil, resources{}, err
 	}
-	found, err := resolve(ctx, client, config, logger)
+	found, wrong, failed := resolve(ctx, client, config, logger)
+	err = wrong.err()
+	if len(failed) > 0 {
+		err = failed[0] // it stands for all
+	}
 	if err != nil {
 		client.Close()
 		return nil, resources{}, err
+	}
+	for _, doubt := range found.doubts {
+		logger.Warn("perhaps not meant", "setting", doubt.Subject, "detail", doubt.Detail)
 	}
 	return client, found, nil
 }

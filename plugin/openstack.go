@@ -103,7 +103,7 @@ func (o *openstack) spec(name, image string) cloud.ServerSpec {
 	metadata[ownerKey] = o.config.Tag
 	return cloud.ServerSpec{
 		Name: name, Flavor: o.found.flavor.ID, Image: image,
-		Networks: idsOf(o.found.networks), SecurityGroups: idsOf(o.found.securityGroups),
+		Networks: o.found.networkIDs(), SecurityGroups: idsOf(o.found.securityGroups),
 		KeyName: server.KeyName, UserData: o.found.userData, ConfigDrive: server.ConfigDrive,
 		Tags: append([]string{o.config.Tag}, server.Tags...), Metadata: metadata,
 		AvailabilityZone: server.AvailabilityZone, ServerGroup: o.found.serverGroup.ID,

@@ -127,6 +127,8 @@ func TestReport33MistakesNameTheThing(t *testing.T) {
 		"unknown group":     {map[string]any{"server.server_group": "runner"}, []string{"server.server_group", "runner", "runners"}},
 		"unknown key pair":  {map[string]any{"server.key_name": "fleting"}, []string{"server.key_name", "fleting", "fleeting"}},
 		"unknown rules":     {map[string]any{"server.security_groups": []string{"shh"}}, []string{"server.security_groups", "shh", "ssh"}},
+		"unknown zone":      {map[string]any{"server.availability_zone": "az-x"}, []string{"server.availability_zone", "az-x", "az-a"}},
+		"unknown type":      {map[string]any{"server.volume_type": "laab", "server.volume_size": 5}, []string{"server.volume_type", "laab", "lab"}},
 		"several at a time": {map[string]any{"server.flavor": "nope", "server.image": "nope"}, []string{"server.flavor", "server.image"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -174,4 +176,43 @@ func TestReport33IncompleteCloudsFileIsNoPanic(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What credentials may not list, or a cloud does not have, is left to Nova: a
+// zone, and a type of volume, are only sent to it.
+func TestZonesThatCannotBeListedStopNothing(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]sim.Fault{
+		"forbidden":    {Status: http.StatusForbidden, Message: "Policy doesn't allow it"},
+		"access rules": {Status: http.StatusUnauthorized},
+		"no such path": {Status: http.StatusNotFound, Message: "The resource could not be found."},
+		"no JSON":      {Status: http.StatusOK, Body: "<html>"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			report(t, sim.Options{}, func(t *testing.T, w *world) {
+				for _, op := range []sim.Operation{sim.OpZones, sim.OpVolumeInfo} {
+					w.Inject(sim.Rule{Operation: op, Fault: fault})
+				}
+				group := w.start(t, map[string]any{
+					"server.availability_zone": "az-b", "server.volume_type": "lab", "server.volume_size": 5,
+				})
+				w.up(t, group, 1)
+				for _, setting := range []string{"server.availability_zone", "server.volume_type"} {
+					if got := w.log.lines("perhaps not meant", setting, "not looked at"); got != 1 {
+						t.Errorf("lines about %s: %d, want 1:\n%s", setting, got, w.log.String())
+					}
+				}
+			})
+		})
+	}
+}
+
+// Where it is neither needed nor asked for, nothing is listed.
+func TestZonesAreListedOnlyForASetting(t *testing.T) {
+	report(t, sim.Options{}, func(t *testing.T, w *world) {
+		w.start(t, nil)
+		if calls := w.Count(sim.OpZones) + w.Count(sim.OpVolumeInfo); calls != 0 {
+			t.Errorf("calls: %d, want none", calls)
+		}
+	})
 }

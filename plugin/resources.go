@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
@@ -11,43 +12,58 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
 )
 
-// resources are what a configuration names, found in the cloud.
+// resources are what a configuration names, found in the cloud. What was not
+// found is empty.
 type resources struct {
 	flavor         cloud.Flavor
 	image          cloud.Image
-	networks       []cloud.Resource
+	networks       []cloud.Network
 	addressNetwork string // name
 	securityGroups []cloud.Resource
 	serverGroup    cloud.Resource
+	keyPair        string
+	zone           string
+	volumeType     cloud.Resource
 	userData       []byte
+	// doubts are notes: what could not be looked at, or works on some clouds only.
+	doubts []Finding
 }
 
-// resolve finds everything that a configuration names and reports all that it
-// does not find. The look-ups run side by side. Errors other than "not found"
-// are the cloud's, and the first of them stands for all.
-func resolve(ctx context.Context, client *cloud.Client, config Config, logger hclog.Logger) (resources, error) {
-	r := resolver{client: client, config: config}
-	lookups := []func(context.Context, *problems) error{
-		r.userData, r.flavor, r.image, r.networks, r.securityGroups, r.serverGroup, r.keyPair,
+// networkIDs are those of the networks.
+func (r resources) networkIDs() []string {
+	ids := make([]string, 0, len(r.networks))
+	for _, n := range r.networks {
+		ids = append(ids, n.ID)
 	}
-	found, failed := make([]problems, len(lookups)), make([]error, len(lookups))
+	return slices.Clip(ids)
+}
+
+// resolve finds everything that a configuration names, gives what it found, and
+// reports all that it does not find. The look-ups run side by side. The errors
+// are the cloud's, and say nothing of a setting.
+func resolve(ctx context.Context, client *cloud.Client, config Config, logger hclog.Logger) (resources, problems, []error) {
+	r := resolver{client: client, config: config}
+	lookups := []func(context.Context, *outcome) error{
+		r.userData, r.flavor, r.image, r.networks, r.securityGroups, r.serverGroup, r.keyPair, r.zone, r.volumeType,
+	}
+	outcomes, failed := make([]outcome, len(lookups)), make([]error, len(lookups))
 	var pool sync.WaitGroup
 	for i, lookup := range lookups {
 		pool.Go(func() {
 			defer guard("resolve", logger, &failed[i])
-			failed[i] = lookup(ctx, &found[i])
+			failed[i] = lookup(ctx, &outcomes[i])
 		})
 	}
 	pool.Wait()
-	for _, err := range failed {
-		if err != nil {
-			return resources{}, err
-		}
+	var wrong problems
+	for _, o := range outcomes {
+		wrong = append(wrong, o.problems...)
+		r.found.doubts = append(r.found.doubts, o.doubts...)
 	}
-	all := slices.Concat(found...)
-	r.fit(&all)
-	r.addressNetwork(&all)
-	return r.found, all.err()
+	r.fit(&wrong)
+	r.addressNetwork(&wrong)
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	return r.found, wrong, failed
 }
 
 // resolver is where look-ups leave what they find, each in fields of its own.
@@ -57,69 +73,135 @@ type resolver struct {
 	found  resources
 }
 
+// outcome is what one look-up says besides.
+type outcome struct {
+	problems
+	doubts []Finding
+}
+
 // note keeps a problem with a setting, and passes other errors on.
-func (p *problems) note(key string, err error) error {
+func (o *outcome) note(key string, err error) error {
 	if errors.Is(err, cloud.ErrNotFound) || errors.Is(err, cloud.ErrAmbiguous) || errors.Is(err, cloud.ErrInvalid) {
-		p.add(key, "%s", err.Error())
+		o.add(key, "%s", err.Error())
 		return nil
 	}
 	return err
 }
 
-func (r *resolver) userData(_ context.Context, wrong *problems) error {
+// noteKnown is note for what Nova would tell later as well: only a name that is
+// not in a listing is a problem. Some credentials may not list.
+func (o *outcome) noteKnown(key string, err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, cloud.ErrUnknown), errors.Is(err, cloud.ErrAmbiguous):
+		o.add(key, "%s", err.Error())
+	default:
+		o.doubt(key, "not looked at: %s", err)
+	}
+}
+
+func (o *outcome) doubt(key, format string, args ...any) {
+	o.doubts = append(o.doubts, note(key, format, args...)...)
+}
+
+func (r *resolver) userData(_ context.Context, out *outcome) error {
 	data, problem := r.config.Server.loadUserData()
 	if problem != nil {
-		*wrong = append(*wrong, *problem)
+		out.problems = append(out.problems, *problem)
 	}
 	r.found.userData = data
 	return nil
 }
 
-func (r *resolver) flavor(ctx context.Context, wrong *problems) (err error) {
+func (r *resolver) flavor(ctx context.Context, out *outcome) (err error) {
+	if r.config.Server.Flavor == "" {
+		return nil // a mistake that is reported already, as below
+	}
 	r.found.flavor, err = r.client.ResolveFlavor(ctx, r.config.Server.Flavor)
-	return wrong.note("server.flavor", err)
+	return out.note("server.flavor", err)
 }
 
-func (r *resolver) image(ctx context.Context, wrong *problems) (err error) {
+func (r *resolver) image(ctx context.Context, out *outcome) (err error) {
+	if r.config.Server.Image == "" {
+		return nil
+	}
 	r.found.image, err = r.client.ResolveImage(ctx, r.config.Server.Image)
-	return wrong.note("server.image", err)
+	return out.note("server.image", err)
 }
 
-func (r *resolver) networks(ctx context.Context, wrong *problems) error {
+func (r *resolver) networks(ctx context.Context, out *outcome) error {
+	const key = "server.networks"
 	for _, name := range r.config.Server.Networks {
 		found, err := r.client.ResolveNetwork(ctx, name)
-		if err := wrong.note("server.networks", err); err != nil {
+		if err := out.note(key, err); err != nil {
 			return err
+		}
+		if err != nil {
+			continue
 		}
 		r.found.networks = append(r.found.networks, found)
+		if found.Closed {
+			out.doubt(key, "%s is external and not shared; most clouds put no servers of users there", found)
+		}
 	}
 	return nil
 }
 
-func (r *resolver) securityGroups(ctx context.Context, wrong *problems) error {
+func (r *resolver) securityGroups(ctx context.Context, out *outcome) error {
 	for _, name := range r.config.Server.SecurityGroups {
 		found, err := r.client.ResolveSecurityGroup(ctx, name)
-		if err := wrong.note("server.security_groups", err); err != nil {
+		if err := out.note("server.security_groups", err); err != nil {
 			return err
 		}
-		r.found.securityGroups = append(r.found.securityGroups, found)
+		if err == nil {
+			r.found.securityGroups = append(r.found.securityGroups, found)
+		}
 	}
 	return nil
 }
 
-func (r *resolver) serverGroup(ctx context.Context, wrong *problems) (err error) {
+func (r *resolver) serverGroup(ctx context.Context, out *outcome) (err error) {
 	if r.config.Server.ServerGroup == "" {
 		return nil
 	}
 	r.found.serverGroup, err = r.client.ResolveServerGroup(ctx, r.config.Server.ServerGroup)
-	return wrong.note("server.server_group", err)
+	return out.note("server.server_group", err)
 }
 
-func (r *resolver) keyPair(ctx context.Context, wrong *problems) error {
-	if r.config.Server.KeyName == "" {
+func (r *resolver) keyPair(ctx context.Context, out *outcome) error {
+	name := r.config.Server.KeyName
+	if name == "" {
 		return nil
 	}
-	return wrong.note("server.key_name", r.client.CheckKeyPair(ctx, r.config.Server.KeyName))
+	err := r.client.CheckKeyPair(ctx, name)
+	if err == nil {
+		r.found.keyPair = name
+	}
+	return out.note("server.key_name", err)
+}
+
+func (r *resolver) zone(ctx context.Context, out *outcome) error {
+	const key = "server.availability_zone"
+	name := r.config.Server.AvailabilityZone
+	if name == "" || strings.Contains(name, ":") {
+		return nil
+	}
+	zone, err := r.client.ResolveZone(ctx, name)
+	out.noteKnown(key, err)
+	r.found.zone = zone.Name
+	if err == nil && !zone.Available {
+		out.doubt(key, "%s is not available at present", name)
+	}
+	return nil
+}
+
+func (r *resolver) volumeType(ctx context.Context, out *outcome) (err error) {
+	if r.config.Server.VolumeType == "" {
+		return nil
+	}
+	r.found.volumeType, err = r.client.ResolveVolumeType(ctx, r.config.Server.VolumeType)
+	out.noteKnown("server.volume_type", err)
+	return nil
 }
 
 // fit holds what the image needs against what servers get. Nova does the same,
@@ -149,10 +231,10 @@ func (r *resolver) addressNetwork(wrong *problems) {
 		r.found.addressNetwork = r.found.networks[0].Name
 		return
 	}
-	i := slices.IndexFunc(r.found.networks, func(n cloud.Resource) bool { return n.ID == wanted || n.Name == wanted })
+	i := slices.IndexFunc(r.found.networks, func(n cloud.Network) bool { return n.ID == wanted || n.Name == wanted })
 	if i >= 0 {
 		r.found.addressNetwork = r.found.networks[i].Name
-	} else if wanted != "" {
+	} else if names := r.config.Server.Networks; wanted != "" && len(names) > 0 && !slices.Contains(names, wanted) {
 		wrong.add("address_network", "must be one of server.networks, not %q", wanted)
 	}
 }

@@ -79,7 +79,7 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"an image unlike any":          {"Ubuntu 24.04", "zzzz", exitFailed, `there are: "Needs 20 GB"`},
 		"user data with a blank":       {"[runners.autoscaler.plugin_config.server]\n", "[runners.autoscaler.plugin_config.server]\nuser_data = \" #cloud-config\"\n", exitOK, "begins with a blank"},
 		"a setting one level too high": {"max_instances = 3", "max_instances = 3\nbuild_timeout = \"20m\"", exitFailed, "is in the wrong section: write build_timeout in [runners.autoscaler.plugin_config]"},
-		"a section one level too high": {"[runners.autoscaler.plugin_config.server]", "[runners.autoscaler.server]", exitUsage, "wrong section: write [runners.autoscaler.plugin_config.server]"},
+		"a section one level too high": {"[runners.autoscaler.plugin_config.server]", "[runners.autoscaler.server]", exitFailed, "wrong section: write [runners.autoscaler.plugin_config.server]\nWRONG  server.flavor"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,6 +91,65 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 			}
 			if code != exitUsage && !strings.Contains(out, "not looked at") {
 				t.Errorf("the output does not say what was not looked at:\n%s", out)
+			}
+		})
+	}
+}
+
+// TestCheckGoesOn: one mistake does not hide what the rest is like.
+func TestCheckGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		server, from, to string
+		code             int
+		says             []string
+	}{
+		"a wrong flavor": {
+			strings.Replace(goodServer, "m1.small", "m1.smal", 1), "", "", exitFailed,
+			[]string{"ok authentication", "WRONG server.flavor", "ok server.image", "ok server.networks", "ok listing", "ok connector_config"},
+		},
+		"a key that is none": {
+			goodServer + "flavour = \"x\"\nimage_name = \"x\"\n", "", "", exitFailed,
+			[]string{"WRONG server.flavour is no setting; did you mean server.flavor?", "WRONG server.image_name", "ok authentication", "ok server.flavor", "ok listing"},
+		},
+		"a network that is none, and no address_network": {
+			strings.Replace(goodServer, "[\"private\"]", "[\"private\", \"secnd\"]", 1), "", "", exitFailed,
+			[]string{"WRONG address_network is required when", "ok server.networks private", "WRONG server.networks no network is named \"secnd\""},
+		},
+		"no such cloud, no such file": {
+			goodServer + "user_data_file = \"/nowhere/user-data\"\n", "cloud = \"simulator-tiny\"", "cloud = \"nowhere\"", exitFailed,
+			[]string{"WRONG cloud nowhere", "WRONG server.user_data_file open /nowhere/user-data", "ok connector_config"},
+		},
+		"no name": {
+			goodServer, "\nname = \"runner\"\n", "\n", exitFailed, []string{"WRONG name is required", "ok server.flavor"},
+		},
+		"no such zone": {
+			goodServer + "availability_zone = \"az-x\"\n", "", "", exitFailed,
+			[]string{"WRONG server.availability_zone no availability zone is named \"az-x\"; did you mean \"az-a\", \"az-b\"?", "ok listing"},
+		},
+		"a zone": {goodServer + "availability_zone = \"az-b\"\n", "", "", exitOK, []string{"ok server.availability_zone az-b"}},
+		"no such volume type": {
+			goodServer + "volume_size = 5\nvolume_type = \"laab\"\n", "", "", exitFailed,
+			[]string{"WRONG server.volume_type no volume type is named \"laab\" or has that ID; did you mean \"lab\"?"},
+		},
+		"a volume type": {goodServer + "volume_size = 5\nvolume_type = \"lab\"\n", "", "", exitOK, []string{"ok server.volume_type lab ("}},
+		"an external network": {
+			strings.Replace(goodServer, "private", "public", 1), "", "", exitOK, []string{"note server.networks public (", "is external and not shared"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, row.server)
+			d.rewrite(t, row.from, row.to)
+			code, out, errs := d.run(t, "check")
+			said := strings.Join(strings.Fields(out), " ")
+			if code != row.code {
+				t.Errorf("exit code %d, want %d", code, row.code)
+			}
+			for _, part := range row.says {
+				if !strings.Contains(said, part) {
+					t.Errorf("it does not say %q:\n%s%s", part, out, errs)
+				}
 			}
 		})
 	}

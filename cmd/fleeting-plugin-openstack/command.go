@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"text/tabwriter"
 	"time"
 
@@ -96,7 +98,10 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		fmt.Fprintf(errs, "unknown command %q; %s\n", args[0], meant(args[0]))
 		return exitUsage
 	}
-	c := &call{out: out, opts: opts}
+	var once sync.Once
+	c := &call{out: out, opts: append(opts, plugin.WithRetrying(func(failed error) {
+		once.Do(func() { fmt.Fprintf(errs, "%s: %v; trying again\n", args[0], failed) })
+	}))}
 	path, runner, err := c.parse(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
@@ -105,6 +110,9 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		return exitOK
 	case err == nil:
 		c.config, err = readConfig(path, runner)
+	}
+	if err == nil && args[0] != "check" { // which shows them, and goes on
+		err = c.config.mistakes
 	}
 	if err != nil {
 		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
@@ -199,10 +207,12 @@ func (c *call) print(value any, table func(io.Writer)) error {
 }
 
 func check(ctx context.Context, c *call) error {
-	findings := plugin.Check(ctx, c.config.Config, c.opts...)
+	findings := plugin.Check(ctx, c.config.raw, c.opts...)
 	unseen := "whether a server accepts the login and has what jobs need, and the rest of config.toml"
 	if c.config.entry != nil {
 		findings = append(findings, plugin.CheckRunner(c.config.file, c.config.entry)...)
+		// What is in the wrong section is missing in the right one.
+		slices.SortStableFunc(findings, func(a, b plugin.Finding) int { return cmp.Compare(misplaced(b), misplaced(a)) })
 	} else {
 		unseen = "connector_config and max_instances, which are in config.toml"
 	}
@@ -223,6 +233,14 @@ func check(ctx context.Context, c *call) error {
 		return errNotOK
 	}
 	return err
+}
+
+// misplaced is 1 for a finding about a setting in the wrong section.
+func misplaced(f plugin.Finding) int {
+	if strings.HasPrefix(f.Subject, "runners.autoscaler.") {
+		return 1
+	}
+	return 0
 }
 
 func plan(ctx context.Context, c *call) error {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	sim "github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
@@ -200,6 +201,23 @@ func TestCleanupCountsWhatTheCloudTook(t *testing.T) {
 	}
 }
 
+// TestWaitingIsSaid: a cloud that does not answer costs seconds, and whoever
+// waits is told what for, once.
+func TestWaitingIsSaid(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, goodServer)
+		d.cloud.Inject(sim.Rule{Operation: sim.OpTokenCreate, Times: 2, Fault: sim.Fault{Status: http.StatusServiceUnavailable, Message: "asleep"}})
+		code, out, errs := d.run(t, "check")
+		if code != exitOK || !strings.Contains(errs, "check: authenticate: ") || !strings.Contains(errs, "; trying again\n") || strings.Count(errs, "\n") != 1 {
+			t.Errorf("exit code %d: %s%s", code, out, errs)
+		}
+		if code, _, errs := d.run(t, "check"); code != exitOK || errs != "" {
+			t.Errorf("a cloud that answers: exit code %d: %s", code, errs)
+		}
+	})
+}
+
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, goodServer)
@@ -254,7 +272,7 @@ func TestMistakesInTheFile(t *testing.T) {
 		if err := os.WriteFile(d.config, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if code, out, errs := d.run(t, "check"); code != exitUsage || !strings.Contains(errs, says) {
+		if code, out, errs := d.run(t, "plan"); code != exitUsage || !strings.Contains(errs, says) {
 			t.Errorf("%s: exit code %d, want %d and %q: %s%s", text, code, exitUsage, says, out, errs)
 		}
 	}

@@ -17,6 +17,10 @@ import (
 type settings struct {
 	plugin.Config
 
+	// raw is plugin_config as JSON, and mistakes what is wrong with it.
+	raw      []byte
+	mistakes error
+
 	// file is the whole config.toml and entry the one of its [[runners]] that
 	// uses the plugin; both are nil for a file that is a plugin_config.
 	file, entry map[string]any
@@ -40,7 +44,7 @@ func readConfig(path, runner string) (settings, error) {
 	}
 	if filepath.Ext(path) == ".json" {
 		config, err := plugin.ParseConfig(content)
-		return settings{Config: config}, err
+		return settings{Config: config, raw: content, mistakes: err}, nil
 	}
 	var file map[string]any
 	if err := toml.Unmarshal(content, &file); err != nil {
@@ -56,15 +60,13 @@ func readConfig(path, runner string) (settings, error) {
 	}
 	read := settings{file: file, entry: entry}
 	// The runner hands the settings over as JSON, too.
-	raw, err := json.Marshal(read.autoscaler()["plugin_config"])
-	if err != nil {
+	if read.raw, err = json.Marshal(read.autoscaler()["plugin_config"]); err != nil {
 		return settings{}, fmt.Errorf("%s: %w", path, err)
 	}
-	read.Config, err = plugin.ParseConfig(raw)
-	if err != nil {
-		err = errors.Join(plugin.Misplaced(read.autoscaler()), err)
+	if read.Config, err = plugin.ParseConfig(read.raw); err != nil {
+		read.mistakes = errors.Join(plugin.Misplaced(read.autoscaler()), err)
 	}
-	return read, err
+	return read, nil
 }
 
 // findEntry returns the one of the [[runners]] that uses this plugin, or the

@@ -16,6 +16,7 @@ const (
 	compute     = "compute"
 	network     = "network"
 	image       = "image"
+	volume      = "volume"
 	identity    = "identity"
 	computeRoot = "compute root"
 )
@@ -34,9 +35,26 @@ func chooseEndpoints(catalog []tokens.CatalogEntry, creds credentials) (map[stri
 		}
 		chosen[service] = versioned(service, endpoint)
 	}
+	if endpoint := volumeEndpoint(catalog, creds); endpoint != "" {
+		chosen[volume] = strings.TrimSuffix(endpoint, "/") + "/"
+	}
 	root, _, _ := strings.Cut(chosen[compute], "/v2.1/")
 	chosen[computeRoot] = root + "/v2.1/"
 	return chosen, nil
+}
+
+// volumeEndpoint is that of Cinder, which clouds do without; its type in the
+// catalogue changed with its versions.
+func volumeEndpoint(catalog []tokens.CatalogEntry, creds credentials) string {
+	if own := creds.overrides[volume]; own != "" {
+		return own
+	}
+	for _, kind := range []string{"block-storage", "volumev3", "block-store", "volume"} {
+		if endpoint, err := chooseEndpoint(catalog, kind, creds); err == nil {
+			return endpoint
+		}
+	}
+	return ""
 }
 
 func chooseEndpoint(catalog []tokens.CatalogEntry, service string, creds credentials) (string, error) {

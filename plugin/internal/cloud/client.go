@@ -27,6 +27,9 @@ type Options struct {
 	Transport http.RoundTripper
 	// Log receives retries at debug level. Nil discards.
 	Log *slog.Logger
+	// Retrying is told of each call that failed and is tried again. Calls may
+	// overlap. Nil tells nobody.
+	Retrying func(failed error)
 }
 
 // Client makes calls to one project of one cloud. It is safe for concurrent
@@ -37,6 +40,7 @@ type Client struct {
 	microversion   Microversion
 	attemptTimeout time.Duration
 	log            *slog.Logger
+	retrying       func(error)
 	buffers        sync.Pool // of *bytes.Buffer, for listings
 }
 
@@ -48,7 +52,10 @@ func Connect(ctx context.Context, opts Options) (*Client, error) {
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.DiscardHandler)
 	}
-	c := &Client{limiter: newLimiter(), attemptTimeout: opts.AttemptTimeout, log: opts.Log}
+	if opts.Retrying == nil {
+		opts.Retrying = func(error) {}
+	}
+	c := &Client{limiter: newLimiter(), attemptTimeout: opts.AttemptTimeout, log: opts.Log, retrying: opts.Retrying}
 	if c.attemptTimeout == 0 {
 		c.attemptTimeout = time.Minute
 	}

@@ -33,6 +33,7 @@ type cloudsEntry struct {
 	ComputeEndpoint string `yaml:"compute_endpoint_override"`
 	NetworkEndpoint string `yaml:"network_endpoint_override"`
 	ImageEndpoint   string `yaml:"image_endpoint_override"`
+	VolumeEndpoint  string `yaml:"block_storage_endpoint_override"`
 }
 
 type authEntry struct {

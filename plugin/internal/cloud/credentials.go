@@ -48,7 +48,7 @@ func (e cloudsEntry) credentials(lookupEnv func(string) (string, bool)) (credent
 	}
 	return credentials{
 		auth: auth, region: region, iface: iface,
-		overrides: map[string]string{compute: e.ComputeEndpoint, network: e.NetworkEndpoint, image: e.ImageEndpoint},
+		overrides: map[string]string{compute: e.ComputeEndpoint, network: e.NetworkEndpoint, image: e.ImageEndpoint, volume: e.VolumeEndpoint},
 		tls:       tlsFiles{ca: e.CACert, cert: e.Cert, key: e.Key, insecure: e.Verify != nil && !*e.Verify},
 	}, nil
 }
@@ -168,13 +168,23 @@ func (a authEntry) user(opts gophercloud.AuthOptions) (gophercloud.AuthOptions, 
 	return opts, nil
 }
 
-// stamp tells whether the credentials changed on disk.
+// stamp tells whether the credentials changed on disk, or whether they can be
+// read now that could not be before: who may read a file changes neither its
+// size nor its time.
 func (f cloudsFiles) stamp() string {
 	var b strings.Builder
 	for _, path := range []string{f.clouds, f.secure, f.public} {
-		if info, err := os.Stat(path); err == nil {
-			fmt.Fprintf(&b, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+		info, err := os.Stat(path)
+		if err != nil {
+			continue
 		}
+		fmt.Fprintf(&b, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
+		file, err := os.Open(path)
+		if err != nil {
+			fmt.Fprintln(&b, err)
+			continue
+		}
+		_ = file.Close() // it was only looked at
 	}
 	return b.String()
 }

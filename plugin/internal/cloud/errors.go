@@ -12,6 +12,9 @@ var (
 	// ErrNotFound means that the service itself said that the thing does not
 	// exist.
 	ErrNotFound = errors.New("not found")
+	// ErrUnknown means that a name is not among those that the service listed.
+	// It is an ErrNotFound, too.
+	ErrUnknown = errors.New("unknown name")
 	// ErrAmbiguous means that several things have the name.
 	ErrAmbiguous = errors.New("several match")
 	// ErrQuota means that a quota or a limit of the project is reached.

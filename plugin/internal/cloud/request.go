@@ -51,6 +51,7 @@ func (c *Client) do(ctx context.Context, call call) error {
 			c.limiter.hold(pause)
 		}
 		c.log.DebugContext(ctx, "retrying", "call", call.op, "reason", failed.Error(), "pause", pause.String())
+		c.retrying(failed)
 		if call.again != nil {
 			call.again()
 		}

@@ -29,7 +29,8 @@ const maxListed = 12
 // missing says that nothing has a name, and what comes nearest.
 type missing struct {
 	kind, name, note string
-	known            []string
+	noID             bool     // things of that kind have none
+	known            []string // nil if they could not be listed
 }
 
 // Error implements error.
@@ -39,17 +40,22 @@ func (m *missing) Error() string {
 	if m.note != "" {
 		b.WriteString(m.note + " ")
 	}
-	fmt.Fprintf(&b, "%s is named %q or has that ID", m.kind, m.name)
+	fmt.Fprintf(&b, "%s is named %q", m.kind, m.name)
+	if !m.noID {
+		b.WriteString(" or has that ID")
+	}
 	if near := nearest.To(m.name, m.known, 3); len(near) > 0 {
 		fmt.Fprintf(&b, "; did you mean %s?", strings.Join(quoted(near), ", "))
 	} else if names := slices.Compact(slices.Sorted(slices.Values(m.known))); len(names) > 0 && len(names) <= maxListed {
 		fmt.Fprintf(&b, "; there are: %s", strings.Join(quoted(names), ", "))
+	} else if m.known != nil && len(names) == 0 {
+		b.WriteString("; there is none at all")
 	}
 	return b.String()
 }
 
-// Unwrap makes it an [ErrNotFound].
-func (m *missing) Unwrap() error { return ErrNotFound }
+// Unwrap makes it an [ErrUnknown].
+func (m *missing) Unwrap() []error { return []error{ErrUnknown, ErrNotFound} }
 
 func quoted(names []string) []string {
 	out := make([]string, len(names))
@@ -140,53 +146,72 @@ func (c *Client) ResolveFlavor(ctx context.Context, nameOrID string) (Flavor, er
 	return flavors[found.ID], err
 }
 
+// Network is one that servers can be put on.
+type Network struct {
+	Resource
+	// Closed is true for an external network that is not shared. Neutron lets
+	// only administrators put servers there, unless its policy says otherwise.
+	Closed bool
+}
+
 // ResolveNetwork finds a network by ID or name.
-func (c *Client) ResolveNetwork(ctx context.Context, nameOrID string) (Resource, error) {
-	return c.resolveNeutron(ctx, "network", "networks", nameOrID)
+func (c *Client) ResolveNetwork(ctx context.Context, nameOrID string) (Network, error) {
+	found, err := c.resolveNeutron(ctx, "network", "networks", nameOrID, "router:external", "shared")
+	return Network{Resource: found.Resource, Closed: found.External && !found.Shared}, err
 }
 
 // ResolveSecurityGroup finds a security group by ID or name.
 func (c *Client) ResolveSecurityGroup(ctx context.Context, nameOrID string) (Resource, error) {
-	return c.resolveNeutron(ctx, "security group", "security-groups", nameOrID)
+	found, err := c.resolveNeutron(ctx, "security group", "security-groups", nameOrID)
+	return found.Resource, err
+}
+
+// wireNeutron is what is read of a network or a security group.
+type wireNeutron struct {
+	Resource
+	External bool `json:"router:external"`
+	Shared   bool `json:"shared"`
 }
 
 // resolveNeutron asks by name first, which one call answers, and lists all
-// only to say what comes nearest.
-func (c *Client) resolveNeutron(ctx context.Context, kind, collection, nameOrID string) (Resource, error) {
+// only to say what comes nearest. It asks for these fields beside ID and name.
+func (c *Client) resolveNeutron(ctx context.Context, kind, collection, nameOrID string, fields ...string) (wireNeutron, error) {
+	list := func(key string) ([]wireNeutron, error) {
+		query := url.Values{"fields": append([]string{"id", "name"}, fields...)}
+		if key != "" {
+			query.Set(key, nameOrID)
+		}
+		page := map[string][]wireNeutron{}
+		err := c.get(ctx, "list "+kind+"s", network, collection, query, &page)
+		return page[strings.ReplaceAll(collection, "-", "_")], err
+	}
 	if isUUID(nameOrID) {
-		found, err := c.neutron(ctx, kind, collection, url.Values{"id": {nameOrID}})
-		if err != nil || len(found) == 1 {
-			return first(found), err
+		found, err := list("id")
+		if err != nil {
+			return wireNeutron{}, err
+		}
+		if len(found) == 1 {
+			return found[0], nil
 		}
 	}
-	found, err := c.neutron(ctx, kind, collection, url.Values{"name": {nameOrID}})
+	found, err := list("name")
 	if err != nil {
-		return Resource{}, err
+		return wireNeutron{}, err
 	}
 	if len(found) == 0 {
-		found, _ = c.neutron(ctx, kind, collection, url.Values{})
+		if found, err = list(""); err != nil {
+			return wireNeutron{}, &missing{kind: kind, name: nameOrID}
+		}
 	}
-	return pick(kind, nameOrID, found)
-}
-
-func first(found []Resource) Resource {
-	if len(found) == 0 {
-		return Resource{}
+	var all []Resource
+	for _, f := range found {
+		all = append(all, f.Resource)
 	}
-	return found[0]
-}
-
-func (c *Client) neutron(ctx context.Context, kind, collection string, query url.Values) ([]Resource, error) {
-	query["fields"] = []string{"id", "name"}
-	page := map[string][]struct{ ID, Name string }{}
-	if err := c.get(ctx, "list "+kind+"s", network, collection, query, &page); err != nil {
-		return nil, err
+	picked, err := pick(kind, nameOrID, all)
+	if err != nil {
+		return wireNeutron{}, err
 	}
-	var found []Resource
-	for _, r := range page[strings.ReplaceAll(collection, "-", "_")] {
-		found = append(found, Resource{r.ID, r.Name})
-	}
-	return found, nil
+	return found[slices.Index(all, picked)], nil
 }
 
 // ResolveServerGroup finds a server group by ID or name.
@@ -222,5 +247,5 @@ func (c *Client) CheckKeyPair(ctx context.Context, name string) error {
 		}
 		known = append(known, k.KeyPair.Name)
 	}
-	return &missing{kind: "key pair of this user", name: name, known: known}
+	return &missing{kind: "key pair of this user", name: name, known: known, noID: true}
 }

@@ -2,6 +2,7 @@ package cloud
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"net"
@@ -40,7 +41,15 @@ func failure(op, service string, err error, changes bool) *Error {
 func unsent(err error) bool {
 	var op *net.OpError
 	var dns *net.DNSError
-	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || errors.Is(err, errNotSent)
+	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || errors.Is(err, errNotSent) || mistrusted(err)
+}
+
+// mistrusted reports whether this side refused the certificate of the other, or
+// met one that speaks no TLS. Requests are sent only after that, and
+// another try comes to the same.
+func mistrusted(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	return errors.As(err, &certificate) || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // errNotSent marks failures before the request was sent.

@@ -39,7 +39,7 @@ func retryDelay(failed *Error, header http.Header, changes bool, attempt int, no
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusRequestTimeout:
 		return pause, !changes
 	case 0:
-		return pause, !changes && failed.Kind == ErrTransient //nolint:errorlint // a field, compared with its own sentinel
+		return pause, !changes && failed.Kind == ErrTransient && !mistrusted(failed.Err) //nolint:errorlint // a field, compared with its own sentinel
 	default:
 		return 0, false
 	}

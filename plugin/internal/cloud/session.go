@@ -172,7 +172,11 @@ func (s *session) token(ctx context.Context, creds credentials, transport http.R
 		failed := failure("authenticate", identity, err, false)
 		// Asking twice for a token does no harm.
 		pause, again := retryDelay(failed, headerOf(nil, err), false, attempt, time.Now())
-		if !again || sleep(ctx, pause) != nil {
+		if !again {
+			return nil, failed
+		}
+		s.opts.Retrying(failed)
+		if sleep(ctx, pause) != nil {
 			return nil, failed
 		}
 	}

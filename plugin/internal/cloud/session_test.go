@@ -1,10 +1,12 @@
 package cloud
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -33,5 +35,56 @@ clouds:
 	}
 	if after := *s.transport.current.Load(); after != before {
 		t.Errorf("the transport is %+v, and was %+v", after, before)
+	}
+}
+
+// TestWhatIsNotTriedAgain: a certificate does not get better within seconds,
+// while a network may.
+func TestWhatIsNotTriedAgain(t *testing.T) {
+	t.Parallel()
+	answer := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) })
+	untrusted := httptest.NewUnstartedServer(answer)
+	untrusted.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+	untrusted.StartTLS()
+	t.Cleanup(untrusted.Close)
+	plain := httptest.NewServer(answer)
+	t.Cleanup(plain.Close)
+	closed := httptest.NewServer(answer)
+	closed.Close()
+	for name, row := range map[string]struct {
+		url, says string
+		again     bool
+	}{
+		"a certificate of nobody's": {untrusted.URL, "x509: certificate signed by unknown authority", false},
+		"no TLS":                    {strings.Replace(plain.URL, "http:", "https:", 1), "server gave HTTP response to HTTPS client", false},
+		"nobody listens":            {closed.URL, "connection refused", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := write(t, map[string]string{"clouds.yaml": `
+clouds:
+  c:
+    auth: {auth_url: "` + row.url + `/v3", username: u, password: p, project_name: p}
+`})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			again := 0
+			_, err := Connect(ctx, Options{
+				Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: env(nil),
+				Retrying: func(error) {
+					again++
+					cancel() // once is enough to see it
+				},
+			})
+			if err == nil || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("got %v, want %q", err, row.says)
+			}
+			if again != map[bool]int{true: 1}[row.again] {
+				t.Errorf("tried again: %d times", again)
+			}
+			if !unsent(err) {
+				t.Error("a request may have been sent")
+			}
+		})
 	}
 }

@@ -112,7 +112,7 @@ const head = `# Plugin configuration
 
 <!-- Written by plugin/internal/configdoc from plugin/config.go: go generate ./plugin -->
 
-Every setting of ` + "`[runners.autoscaler.plugin_config]`" + `. The plugin refuses to start on a key that is not listed here, and on a flavor, image, network, security group, server group or key pair that does not exist; it reports every mistake at once. Durations are strings with a unit, such as ` + "`\"15m\"`" + `.
+Every setting of ` + "`[runners.autoscaler.plugin_config]`" + `. The plugin refuses to start on a key that is not listed here, and on a flavor, image, network, security group, server group, key pair, availability zone or volume type that does not exist. The command ` + "`check`" + ` tells all that is wrong at once. Durations are strings with a unit, such as ` + "`\"15m\"`" + `.
 
 | Setting | Type | Default | Description |
 | --- | --- | --- | --- |
