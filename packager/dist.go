@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -42,6 +43,8 @@ type input struct {
 	platform artifact.Platform
 	// files are sorted by name; one of them is the executable.
 	files []file
+	// info is Go's build information; nil where there is none.
+	info *debug.BuildInfo
 	// source is where the executable was found, for messages.
 	source string
 }
@@ -120,7 +123,9 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	return d, nil
+	warnings, err := d.oneBuild()
+	d.warnings = append(d.warnings, warnings...)
+	return d, err
 }
 
 func exists(path string) bool {

@@ -92,6 +92,7 @@ func (in *input) compareBuild(bin file) ([]Warning, error) {
 	if err != nil {
 		return []Warning{{bin.path, "it has no Go build information, so its bill of materials cannot list what it is made of"}}, nil //nolint:nilerr // not all plugins are written in Go
 	}
+	in.info = info
 	set := map[string]string{}
 	for _, s := range info.Settings {
 		set[s.Key] = s.Value

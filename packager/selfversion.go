@@ -25,16 +25,47 @@ const (
 // [*InputError] if the executable tells another version than the one that it is
 // published as: the plugin's own bootstrap would install it under the wrong
 // name. A version that is none, such as "dev", only gives a warning.
+//
+// The executables of other platforms do not run here. Where the one that does has
+// the version as text in it, those that do not are of another build and an
+// [*InputError]; where none runs here, that gives a warning.
 func (d *Dist) CompareVersion(ctx context.Context, want Version) ([]Warning, error) {
-	candidates := artifact.Candidates(artifact.HostPlatform())
-	for _, p := range candidates {
-		i := slices.IndexFunc(d.inputs, func(in input) bool { return in.platform == p })
-		if i < 0 {
-			continue
+	for _, p := range artifact.Candidates(artifact.HostPlatform()) {
+		if i := slices.IndexFunc(d.inputs, func(in input) bool { return in.platform == p }); i >= 0 {
+			return d.compareWith(ctx, i, want)
 		}
-		return compareVersion(ctx, d.inputs[i].binary(), want)
 	}
-	return []Warning{{d.dir, "no executable is for this machine, so none was asked for its version"}}, nil
+	warnings := []Warning{{d.dir, "no executable is for this machine, so none was asked for its version"}}
+	without, err := d.otherVersions(ctx, want, -1)
+	for _, path := range without {
+		warnings = append(warnings, Warning{path, fmt.Sprintf("%s is not in it, so it may be another version", want)})
+	}
+	return warnings, err
+}
+
+// compareWith asks the executable that runs here, and compares the others with
+// it.
+func (d *Dist) compareWith(ctx context.Context, asked int, want Version) ([]Warning, error) {
+	one := d.inputs[asked]
+	warnings, err := compareVersion(ctx, one.binary(), want)
+	if err != nil || len(warnings) > 0 {
+		return warnings, err
+	}
+	if written, err := one.tells(ctx, want); err != nil || !written {
+		return nil, err // it puts its version together, and so do the others
+	}
+	without, err := d.otherVersions(ctx, want, asked)
+	if err != nil {
+		return nil, err
+	}
+	var problems []error
+	for _, path := range without {
+		problems = append(problems, &InputError{
+			Path: path, Problem: fmt.Sprintf("does not have the version %s in it, as %s has: it is of another build", want, one.binary().path),
+			Remedy: fmt.Sprintf("build the executables of all platforms again, as %s", want),
+		})
+	}
+	return nil, errors.Join(problems...)
 }
 
 func compareVersion(ctx context.Context, bin file, want Version) ([]Warning, error) {

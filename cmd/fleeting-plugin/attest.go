@@ -66,9 +66,11 @@ type statementFlags struct {
 	provenance bool
 	files      []string
 	ldflags    string
+	set        *pflag.FlagSet
 }
 
 func (s *statementFlags) add(flags *pflag.FlagSet) {
+	s.set = flags
 	flags.StringArrayVar(&s.files, "predicate", nil, "`TYPE=FILE`: attest the JSON in FILE as a predicate of TYPE, a URI (repeatable)")
 	s.addLDFlags(flags)
 }
@@ -80,6 +82,10 @@ func (s *statementFlags) addLDFlags(flags *pflag.FlagSet) {
 // read gathers what is attested beside the bills of materials.
 func (s *statementFlags) read(app *cli.App) ([]packager.Predicate, error) {
 	var all []packager.Predicate
+	if s.set.Changed("ldflags") && strings.TrimSpace(s.ldflags) == "" {
+		return nil, cli.Hint(cli.Usagef("--ldflags is empty"),
+			"see what the command prints that was to give them, such as make -s ldflags; or leave --ldflags out")
+	}
 	if s.provenance {
 		build := packager.DetectBuild(app.LookupEnv)
 		build.LDFlags = s.ldflags

@@ -21,8 +21,10 @@ func newPackageCmd(app *cli.App) *cobra.Command {
 
 DIR holds os/arch/plugin (plugin.exe for Windows), or is the dist folder of
 goreleaser; or name the executables with --platform. One with another format or
-architecture, without its executable bit, or that tells another version than the
-one that it is packaged as is refused. One that is linked dynamically, and does
+architecture, without its executable bit, that tells another version than the
+one that it is packaged as, or that is of another build than the rest is refused.
+This platform's executable is asked; the others cannot run here, so they are
+searched for the version, and compared by what Go says of their builds. One that is linked dynamically, and does
 not start in its own image, or that tells no version, such as "dev", is packaged
 with a warning, which --quiet does not silence.
 

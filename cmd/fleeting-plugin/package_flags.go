@@ -58,7 +58,7 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 	flags.StringArrayVar(&p.platforms, "platform", nil, "`os/arch=PATH` of an executable or a folder with it (repeatable; DIR is not read then)")
 	flags.StringArrayVar(&p.windowsBases, "windows-base", nil,
 		"`IMAGE` that Windows images are built on as well, so that they run as containers (repeatable, one per build of Windows)")
-	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version")
+	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version, nor look for that in the others")
 	flags.BoolVar(&p.skipSBOM, "no-sbom", false, "make no bills of materials")
 	flags.BoolVar(&p.noCache, "no-cache", false, "read and compress again what is known to be published")
 	return p

@@ -89,6 +89,13 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if err != nil {
 		return explain(err)
 	}
+	warnings, err := dist.CompareLDFlags(cmd.Context(), f.statements.ldflags)
+	if err != nil {
+		return explain(err)
+	}
+	for _, w := range warnings {
+		app.Warnf("%s", w)
+	}
 	if f.opts.PackOptions, err = pack.options(); err != nil {
 		return explain(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/module"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ldflags"
 )
 
 // ErrRecipe is an executable that does not say how it was built, or whose build
@@ -180,9 +182,9 @@ func (r *Recipe) linker(settings map[string]string, known string, opts Options) 
 // checkLDFlags lets through what sets and strips. Others can make the linker
 // start a program or write elsewhere. https://pkg.go.dev/cmd/link
 func checkLDFlags(flags string) error {
-	words, err := splitFlags(flags)
+	words, err := ldflags.Split(flags)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrRecipe, err)
 	}
 	for i := 0; i < len(words); i++ {
 		name, _, joined := strings.Cut(strings.TrimLeft(words[i], "-"), "=")
@@ -198,30 +200,6 @@ func checkLDFlags(flags string) error {
 		}
 	}
 	return nil
-}
-
-// splitFlags splits as the go command does: between spaces, and where a quote
-// begins a word, at the next such quote, whatever follows it.
-// https://pkg.go.dev/cmd/go, "-ldflags"
-func splitFlags(flags string) ([]string, error) {
-	const space = " \t\r\n"
-	var words []string
-	for rest := strings.TrimLeft(flags, space); rest != ""; rest = strings.TrimLeft(rest, space) {
-		if quote := rest[0]; quote == '\'' || quote == '"' {
-			word, after, closed := strings.Cut(rest[1:], string(quote))
-			if !closed {
-				return nil, fmt.Errorf("%w: linker flags %q: a quote does not end", ErrRecipe, flags)
-			}
-			words, rest = append(words, word), after
-			continue
-		}
-		end := strings.IndexAny(rest, space)
-		if end < 0 {
-			end = len(rest)
-		}
-		words, rest = append(words, rest[:end]), rest[end:]
-	}
-	return words, nil
 }
 
 // Command is the call of the go command as a person would type it.
