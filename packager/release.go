@@ -48,6 +48,9 @@ type Released struct {
 	Signed []digest.Digest `json:"signed"`
 	// Attested are the predicate types.
 	Attested []string `json:"attested"`
+	// Bundles are the attestations themselves, for those who show them elsewhere,
+	// too.
+	Bundles []SignedBundle `json:"-"`
 }
 
 // layerMemory is what compressed layers may take, in bytes, for all platforms
@@ -176,7 +179,7 @@ func (r *Released) sign(ctx context.Context, repo Repository, b *built, opts Rel
 	if err != nil {
 		return err
 	}
-	r.Attested = append(r.Attested, attested.Predicates...)
+	r.Attested, r.Bundles = append(r.Attested, attested.Predicates...), attested.Bundles
 	return nil
 }
 

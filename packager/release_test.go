@@ -131,6 +131,9 @@ func TestReleaseIsWhatCosignVerifies(t *testing.T) {
 			if diff := cmp.Diff(subjects, released.Signed); diff != "" {
 				t.Errorf("signed (-want +got):\n%s", diff)
 			}
+			if diff := cmp.Diff(subjects, provenDigests(t, released)); diff != "" {
+				t.Errorf("the provenance is about (-want +got):\n%s", diff)
+			}
 			for _, d := range subjects {
 				signatures, bundles, legacy := cosignVerify(t, reg.Host+"/demo", d, verifier)
 				want := map[string]int{packager.PredicateSPDX: 1, packager.PredicateCycloneDX: 1, packager.PredicateProvenance: 1}
@@ -144,6 +147,20 @@ func TestReleaseIsWhatCosignVerifies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// provenDigests are the subjects of a release's only provenance.
+func provenDigests(t *testing.T, released *packager.Released) []digest.Digest {
+	t.Helper()
+	var digests []digest.Digest
+	for _, b := range released.Bundles {
+		if b.PredicateType == packager.PredicateProvenance {
+			for _, s := range subjectsIn(t, b.Content) {
+				digests = append(digests, s.Digest)
+			}
+		}
+	}
+	return digests
 }
 
 // TestSignAndAttestAfterPush takes the separate commands.

@@ -33,6 +33,15 @@ type Signed struct {
 	Predicates []string `json:"predicates,omitempty"`
 	// Present counts what the same key had signed before and was left alone.
 	Present int `json:"present"`
+	// Bundles are the attestations, in the order in which they were made.
+	Bundles []SignedBundle `json:"-"`
+}
+
+// SignedBundle is an attestation as it hangs off the digests that it is about: a
+// sigstore bundle, version 0.3.
+type SignedBundle struct {
+	PredicateType string
+	Content       []byte
 }
 
 // Sign signs the index that the tag or digest stands for, and every platform's
@@ -110,6 +119,7 @@ func (p *signaturePusher) sign(ctx context.Context, subjects []ocispec.Descripto
 func (p *signaturePusher) attest(ctx context.Context, statements []statement) (*Signed, error) {
 	var types []string
 	var subjects []ocispec.Descriptor
+	var bundles []SignedBundle
 	// A registry lists documents in any order; what is said of them has one.
 	byType := func(a, b statement) int { return strings.Compare(a.predicateType, b.predicateType) }
 	for _, st := range slices.SortedStableFunc(slices.Values(statements), byType) {
@@ -130,8 +140,11 @@ func (p *signaturePusher) attest(ctx context.Context, statements []statement) (*
 			types = append(types, st.predicateType)
 		}
 		subjects = append(subjects, st.subjects...)
+		bundles = append(bundles, SignedBundle{st.predicateType, signed.Bundle})
 	}
-	return p.done(subjects, types), nil
+	out := p.done(subjects, types)
+	out.Bundles = bundles
+	return out, nil
 }
 
 func (p *signaturePusher) done(subjects []ocispec.Descriptor, types []string) *Signed {

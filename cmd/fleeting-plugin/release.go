@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -24,6 +25,7 @@ type releaseFlags struct {
 	unsigned     bool
 	noProvenance bool
 	noChecksums  bool
+	bundle       string
 	statements   statementFlags
 }
 
@@ -56,6 +58,7 @@ publish the plain executables as well.`,
 	cmd.Flags().BoolVar(&f.unsigned, "insecure-unsigned", false, "publish without a signature; installers refuse it by default")
 	cmd.Flags().BoolVar(&f.noProvenance, "no-provenance", false, "attest no SLSA provenance")
 	cmd.Flags().BoolVar(&f.noChecksums, "no-checksums", false, "write no SHA256SUMS into DIR")
+	cmd.Flags().StringVar(&f.bundle, "provenance-bundle", "", "write the SLSA provenance to this `FILE`, too, as the sigstore bundle that is published")
 	f.statements.add(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return f.run(cmd, app, registry, pack, sign, args)
@@ -108,7 +111,20 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 			return fmt.Errorf("%s is published, but: %w", result.Reference, err)
 		}
 	}
+	if err := f.writeBundle(result.Released); err != nil {
+		return fmt.Errorf("%s is published, but: %w", result.Reference, err)
+	}
 	return app.Print(result, func(w io.Writer) error { return printReleased(app, w, result) })
+}
+
+// writeBundle writes the provenance that was published.
+func (f *releaseFlags) writeBundle(r *packager.Released) error {
+	for _, b := range r.Bundles {
+		if f.bundle != "" && b.PredicateType == packager.PredicateProvenance {
+			return durable.WriteFile(f.bundle, b.Content, 0o644)
+		}
+	}
+	return nil
 }
 
 // signer refuses to publish without a signature by accident.
@@ -118,6 +134,8 @@ func (f *releaseFlags) signer(ctx context.Context, sign *signFlags) (*packager.S
 		return nil, cli.Usagef("--insecure-unsigned excludes --key and --keyless")
 	case f.unsigned && len(f.statements.files) > 0:
 		return nil, cli.Usagef("--predicate needs --key or --keyless: an attestation is signed")
+	case f.bundle != "" && (f.unsigned || f.noProvenance):
+		return nil, cli.Usagef("--provenance-bundle excludes --insecure-unsigned and --no-provenance: there is none")
 	case f.unsigned:
 		return nil, nil //nolint:nilnil // no signer is what was asked for
 	case !sign.given():

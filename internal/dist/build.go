@@ -69,7 +69,7 @@ func Build(ctx context.Context, opts Options) ([]File, error) {
 			return nil, fmt.Errorf("building for %s: %w", p, err)
 		}
 	}
-	if err := writeSums(filepath.Join(out, "bin")); err != nil {
+	if err := WriteSums(filepath.Join(out, "bin")); err != nil {
 		return nil, err
 	}
 	return Files(out)
@@ -131,8 +131,8 @@ func link(source, target string) error {
 	return os.WriteFile(target, content, 0o755) //nolint:gosec // an executable
 }
 
-// writeSums writes SHA256SUMS of the files in dir, as sha256sum does.
-func writeSums(dir string) error {
+// WriteSums writes SHA256SUMS of the other files in dir, as sha256sum does.
+func WriteSums(dir string) error {
 	const name = "SHA256SUMS"
 	files, err := Files(dir)
 	if err != nil {

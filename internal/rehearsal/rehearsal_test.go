@@ -53,8 +53,9 @@ func release(t *testing.T, lab *siglab.Lab) {
 	one, other := clone(t, filepath.Join(work, "one")), clone(t, filepath.Join(work, "another", "machine"))
 
 	// 1. Build on two machines that share nothing.
-	step(t, "build", func() { run(t, one, nil, "dist") })
+	step(t, "build", func() { run(t, one, nil, "dist", "release-files") })
 	step(t, "rebuild", func() { run(t, other, []string{"GOCACHE=" + filepath.Join(work, "cache")}, "dist") })
+	step(t, "its files", func() { run(t, other, nil, "release-files") })
 
 	// 2. Compare, as the job "publish" does with what it downloaded.
 	publisher := clone(t, filepath.Join(work, "publisher"))
@@ -73,7 +74,8 @@ func release(t *testing.T, lab *siglab.Lab) {
 	step(t, "publish", func() {
 		run(t, publisher, forge.github(), "release-publish", "RELEASE_REF="+reference, "RELEASE_FLAGS="+flags)
 	})
-	step(t, "image", func() { run(t, publisher, nil, "release-image", "IMAGE_REF="+image, "RELEASE_FLAGS="+flags) })
+	step(t, "image", func() { run(t, publisher, forge.github(), "release-image", "IMAGE_REF="+image, "RELEASE_FLAGS="+flags) })
+	step(t, "attest", func() { t.Log(run(t, publisher, forge.github(), "release-attest", "RELEASE_FLAGS="+flags)) })
 
 	// 4. Install as a user would, on a machine that has nothing but the policy,
 	// and build it once more.
@@ -85,20 +87,30 @@ func release(t *testing.T, lab *siglab.Lab) {
 	if got, want := read(t, installed), read(t, filepath.Join(one, "build", "dist", "plugin", "linux", "amd64", "plugin")); !bytes.Equal(got, want) {
 		t.Errorf("what was installed (%d bytes) is not what was built (%d bytes)", len(got), len(want))
 	}
+	download(t, filepath.Join(publisher, "build", "dist", "bin"), filepath.Join(user, "build", "dist", "bin"))
+	step(t, "check files", func() { t.Log(run(t, user, nil, append([]string{"release-check-files"}, check...)...)) })
 	step(t, "rebuild from the provenance", func() { t.Log(run(t, user, nil, append([]string{"release-rebuild"}, check...)...)) })
 
-	// 5. Both cosigns.
+	// 5. Both cosigns, and gh.
 	for _, v := range []int{2, 3} {
 		step(t, fmt.Sprintf("cosign %d", v), func() { cosign(t, lab, v, reference, image) })
 	}
+	step(t, "agreement", func() { agreement(t, lab, user) })
+	step(t, "gh on the registry", func() { ghArtifact(t, lab, user, reference, image) })
 
-	// 6. One changed line on one of the machines is told apart.
+	changedLine(t, other, publisher)
+}
+
+// changedLine changes one line on one of the machines, which is told apart.
+func changedLine(t *testing.T, other, publisher string) {
+	t.Helper()
 	main := filepath.Join(other, "cmd", "fleeting-plugin-openstack", "main.go")
 	write(t, main, string(read(t, main))+"\nfunc init() { println() }\n")
-	run(t, other, nil, "dist")
+	run(t, other, nil, "dist", "release-files")
 	download(t, filepath.Join(other, "build", "dist"), filepath.Join(publisher, "downloaded", "dist-again"))
-	if out, err := makeIn(t.Context(), publisher, nil, "release-compare"); err == nil {
-		t.Errorf("a changed line was not told apart:\n%s", out)
+	out, err := makeIn(t.Context(), publisher, nil, "release-compare")
+	if err == nil || !strings.Contains(out, "bin/fleeting-plugin-openstack-linux-amd64, ") || strings.Contains(out, "bin/fleeting-plugin-linux-amd64,") {
+		t.Errorf("a changed line was not told apart: %v\n%s", err, out)
 	}
 }
 

@@ -1,5 +1,6 @@
-// Command dist builds the executables of a release, or checks that they can be
-// built again. See the targets dist and repro of the Makefile.
+// Command dist builds the executables of a release, checks that they can be built
+// again, and sums what goes with them. See the targets dist, repro and
+// release-files of the Makefile.
 package main
 
 import (
@@ -28,7 +29,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("usage: dist build|repro [flags], or dist compare FOLDER FOLDER")
+		return errors.New("usage: dist build|repro [flags], dist compare FOLDER FOLDER, or dist sums FOLDER")
 	}
 	opts := dist.Options{Source: ".", Log: out}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
@@ -52,8 +53,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return repro(ctx, opts, out)
 	case "compare":
 		return compare(flags.Args(), out)
+	case "sums":
+		if flags.NArg() != 1 {
+			return errors.New("sums needs one folder")
+		}
+		return dist.WriteSums(flags.Arg(0))
 	default:
-		return fmt.Errorf("unknown command %q: use build, repro or compare", args[0])
+		return fmt.Errorf("unknown command %q: use build, repro, compare or sums", args[0])
 	}
 }
 
