@@ -149,20 +149,6 @@ func TestReleaseIsWhatCosignVerifies(t *testing.T) {
 	}
 }
 
-// provenDigests are the subjects of a release's only provenance.
-func provenDigests(t *testing.T, released *packager.Released) []digest.Digest {
-	t.Helper()
-	var digests []digest.Digest
-	for _, b := range released.Bundles {
-		if b.PredicateType == packager.PredicateProvenance {
-			for _, s := range subjectsIn(t, b.Content) {
-				digests = append(digests, s.Digest)
-			}
-		}
-	}
-	return digests
-}
-
 // TestSignAndAttestAfterPush takes the separate commands.
 func TestSignAndAttestAfterPush(t *testing.T) {
 	t.Parallel()
