@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -73,6 +75,7 @@ stopped at once.`,
 	}
 	folder, policy := newFolderFlags(app, cmd), newPolicyFlags(app, cmd)
 	registry := app.RegistryFlags(cmd.Flags())
+	app.TableFlags(cmd.Flags())
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -91,15 +94,13 @@ stopped at once.`,
 }
 
 func (d *doctor) report() error {
-	var rows [][]string
 	problems := 0
 	for _, f := range d.findings {
 		if f.State == "problem" {
 			problems++
 		}
-		rows = append(rows, []string{f.State, f.Check, f.Detail, f.Next})
 	}
-	if err := d.app.PrintTable(d.findings, []string{"state", "check", "detail", "next"}, rows, ""); err != nil {
+	if err := d.app.Print(d.findings, d.write); err != nil {
 		return err
 	}
 	code := cli.Failed
@@ -113,6 +114,25 @@ func (d *doctor) report() error {
 		return cli.WithCode(errors.New("1 problem"), code)
 	}
 	return cli.WithCode(fmt.Errorf("%d problems", problems), code)
+}
+
+// write gives each finding its line, and what to try next one below it.
+func (d *doctor) write(w io.Writer) error {
+	const margin = len("warning") + len("configuration") + 4
+	for _, f := range d.findings {
+		label := fmt.Sprintf("%-7s  %-13s  ", f.State, f.Check)
+		detail := d.app.Wrap(f.Detail, margin)
+		if f.Next != "" {
+			detail = append(detail, d.app.Wrap("next: "+f.Next, margin)...)
+		}
+		for _, line := range detail {
+			if _, err := fmt.Fprintf(w, "%s%s\n", label, line); err != nil {
+				return err
+			}
+			label = strings.Repeat(" ", margin)
+		}
+	}
+	return nil
 }
 
 func (d *doctor) checkPolicy() {

@@ -148,7 +148,7 @@ func (p *policyFlags) policy() (installer.Policy, error) {
 	case given > 1:
 		return installer.Policy{}, cli.Usagef("--policy, --key, --certificate-identity and --insecure-no-verification exclude each other")
 	case p.insecure:
-		p.app.Logger().Warn("signatures are not verified")
+		p.app.Warnf("signatures are not verified")
 		return installer.UnsafeNoVerification(), nil
 	case len(p.keys) > 0:
 		return p.fromKeys()

@@ -22,9 +22,11 @@ func newListCmd(app *cli.App) *cobra.Command {
 		Short: "Show the installed plugins",
 		Long: `Show the installed plugins. "latest" marks what the runner takes when it is asked
 for the latest version. Versions without a receipt were put there by something
-else: the runner takes them, and nothing is known about them.`,
+else: the runner takes them, and nothing is known about them. Their folders are in
+--output json, and lookpath has the path of the executable.`,
 	}
 	flags := newFolderFlags(app, cmd)
+	app.TableFlags(cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		folder, err := flags.folder()
 		if err != nil {
@@ -45,9 +47,9 @@ else: the runner takes them, and nothing is known about them.`,
 				latest = "latest"
 			}
 			r := one.Receipt
-			rows = append(rows, []string{r.Name, r.Version.String(), latest, r.Platform, signerColumn(one.Installed), one.Dir})
+			rows = append(rows, []string{r.Name, r.Version.String(), latest, r.Platform, signerColumn(one.Installed)})
 		}
-		return app.PrintTable(marked, []string{"plugin", "version", "runner", "platform", "signer", "folder"}, rows, nothingIn(folder))
+		return app.PrintTable(marked, []string{"plugin", "version", "runner", "platform", "signer"}, rows, nothingIn(folder))
 	}
 	return cmd
 }

@@ -101,7 +101,7 @@ func (c *loginCmd) secret(ctx context.Context) (string, error) {
 		if c.stdin {
 			return "", cli.Usagef("either --password or --password-stdin")
 		}
-		c.app.Logger().Warn("a password on the command line can be seen by other users; use --password-stdin")
+		c.app.Warnf("a password on the command line can be seen by other users; use --password-stdin")
 		return c.password, nil
 	}
 	if !c.stdin && c.app.CanAsk() {

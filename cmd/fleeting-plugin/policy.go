@@ -195,7 +195,7 @@ func sayOrigin(app *cli.App, flags *policyFlags) {
 func warnLax(app *cli.App, rules []installer.RuleSummary) {
 	for _, r := range rules {
 		if r.Unsafe && strings.Contains(r.Scope, "*") {
-			app.Logger().Warn("the rule verifies nothing, and is about more than one plugin", "scope", r.Scope)
+			app.Warnf("the rule for %s verifies nothing, and is about more than one plugin", r.Scope)
 		}
 	}
 }

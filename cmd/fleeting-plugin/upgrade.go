@@ -106,6 +106,7 @@ for now, and the latest release. Nothing is verified or changed.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := newInstallFlags(app, cmd)
+	app.TableFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "all", false, "show plugins that are up to date, too")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		i, err := flags.withPolicy(cmd.Context(), installer.Policy{})

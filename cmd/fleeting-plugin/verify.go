@@ -40,6 +40,7 @@ lock as well, and must be installed.`,
 		Args: cobra.MaximumNArgs(1),
 	}
 	flags := newInstallFlags(app, cmd)
+	app.TableFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
 	cmd.Flags().BoolVar(&platforms, "all-platforms", false, "want evidence about the index, so that its digest holds on every platform")
 	cmd.Flags().StringVar(&lockFile, "lock", "", "with --installed or PATH: compare with this lock, too")

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -31,9 +32,13 @@ type App struct {
 	Output Format
 	// Quiet, from --quiet, leaves out everything but results, warnings and errors.
 	Quiet bool
+	// Columns is the width of the terminal that Out is, 0 if it is none; tables are
+	// cut to it.
+	Columns int
 	// Verbose, from --verbose, makes Logger write debug records.
 	Verbose bool
 
+	whole    bool // from --no-trunc
 	level    slog.LevelVar
 	logger   *slog.Logger
 	mapping  []errorMapping
@@ -58,12 +63,17 @@ func New(in io.Reader, out, errw io.Writer, lookupEnv func(string) (string, bool
 	}
 	a := &App{In: in, Out: out, Err: errw, LookupEnv: lookupEnv, Now: time.Now, Output: Text}
 	a.level.Set(slog.LevelWarn)
-	a.logger = slog.New(slog.NewTextHandler(errw, &slog.HandlerOptions{Level: &a.level}))
+	debug := slog.NewTextHandler(errw, &slog.HandlerOptions{Level: &a.level})
+	a.logger = slog.New(&peopleHandler{Handler: debug, w: errw, mu: &sync.Mutex{}})
 	return a
 }
 
 // FromOS makes an App from the process: its streams, environment and clock.
-func FromOS() *App { return New(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv) }
+func FromOS() *App {
+	a := New(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
+	a.Columns = columnsOf(os.Stdout)
+	return a
+}
 
 // Env returns the value of an environment variable, or "" when it is not set.
 func (a *App) Env(name string) string {
@@ -71,8 +81,8 @@ func (a *App) Env(name string) string {
 	return value
 }
 
-// Logger writes records for operators to Err: warnings and errors, and with
-// --verbose everything. It may be taken before flags are parsed.
+// Logger writes records to Err: warnings and errors as [App.Warnf] does, and with
+// --verbose everything else, with time and level. It may be taken before flags are parsed.
 func (a *App) Logger() *slog.Logger { return a.logger }
 
 // Interactive says whether people see Err on a terminal, so that progress and

@@ -177,3 +177,18 @@ func TestPrintNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestLogger holds that people read warnings of libraries as the tool's own.
+func TestLogger(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	app := cli.New(nil, nil, &out, nil)
+	log := app.Logger().With("registry", "a")
+	log.Warn("slow", "seconds", 3, "error", errors.Join(errGone, errRefused))
+	log.Info("nobody asked")
+	app.Logger().Error("broken")
+	want := "warning: slow (registry a, seconds 3): gone\n  refused\nwarning: broken\n"
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -54,6 +54,9 @@ func (a *App) Print(value any, text func(w io.Writer) error) error {
 func (a *App) PrintTable(value any, header []string, rows [][]string, none string) error {
 	return a.Print(value, func(w io.Writer) error {
 		if len(rows) > 0 {
+			if width := a.width(); width > 0 {
+				rows = fit(append([][]string{header}, rows...), width)[1:]
+			}
 			return Table(w, header, rows)
 		}
 		if none != "" {
