@@ -59,7 +59,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
 		{installer.ErrNotAttested, cli.Refused, nextFile},
 		{installer.ErrBundle, cli.Refused, nextBundle},
-		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; fleeting-plugin inspect REF shows what there is"},
+		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; if this is a copy: docker, crane and skopeo leave signatures behind, fleeting-plugin mirror and cosign copy do not"},
 		{installer.ErrOnePlatform, cli.Refused, "ask the publisher to sign the index, too, and find out who put this one there; verify without --all-platforms is for one platform"},
 		{installer.ErrUnknownLog, cli.Refused, "name a trusted root that has this log: --trusted-root FILE, or trusted-root in the policy; cosign trusted-root create writes one"},
 		{installer.ErrSignerChanged, cli.Refused, "if the new signer is right: --accept-signer-change"},

@@ -32,6 +32,7 @@ const (
 	nextPolicy = "write one: fleeting-plugin policy init FILE"
 	nextMirror = "name a tar file or a folder that fleeting-plugin mirror wrote"
 
+	nextIssuer    = "such as https://token.actions.githubusercontent.com for GitHub Actions or https://gitlab.com for GitLab"
 	nextFolder    = "name the folder where the runner looks: --dir DIR, or FLEETING_PLUGIN_PATH as the runner has it"
 	nextInstalled = "name the folder of an installed version, or a file in it: fleeting-plugin list --output json has them"
 )
@@ -132,6 +133,7 @@ func newPolicyFlags(app *cli.App, cmd *cobra.Command) *policyFlags {
 	flags.StringVar(&p.issuer, "certificate-oidc-issuer", "", "issuer of --certificate-identity")
 	flags.StringVar(&p.trustedRoot, "trusted-root", "", "file with the trusted root for --certificate-identity (default: the public sigstore instance)")
 	flags.BoolVar(&p.insecure, "insecure-no-verification", false, "verify no signatures: whoever controls the registry controls what is installed")
+	app.OtherFlags(verifiersFlags())
 	return p
 }
 
@@ -175,6 +177,12 @@ func (p *policyFlags) fromKeys() (installer.Policy, error) {
 }
 
 func (p *policyFlags) fromIdentity() (installer.Policy, error) {
+	switch {
+	case p.issuer == "":
+		return installer.Policy{}, cli.Hint(cli.Usagef("--certificate-identity says whom, not who vouches for it"), "add --certificate-oidc-issuer, "+nextIssuer)
+	case p.identity == "":
+		return installer.Policy{}, cli.Hint(cli.Usagef("--certificate-oidc-issuer says who vouches, not for whom"), "add --certificate-identity; fleeting-plugin inspect REF shows who says to have signed")
+	}
 	identity := installer.Identity{Issuer: p.issuer, Subject: p.identity}
 	if len(p.identity) > 0 && p.identity[0] == '^' {
 		identity.Subject, identity.SubjectPattern = "", p.identity
@@ -191,7 +199,7 @@ func (p *policyFlags) fromIdentity() (installer.Policy, error) {
 	}
 	signer, err := installer.RequireIdentity(identity, opts)
 	if err != nil {
-		return installer.Policy{}, cli.WithCode(err, cli.Usage)
+		return installer.Policy{}, cli.Hint(cli.WithCode(err, cli.Usage), "write both as the certificate has them, the issuer "+nextIssuer)
 	}
 	return installer.NewPolicy(installer.Rule{Scope: "**", Signers: []installer.Signer{signer}})
 }

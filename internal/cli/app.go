@@ -44,6 +44,8 @@ type App struct {
 	mapping  []errorMapping
 	fallback []errorMapping // looked at after mapping
 	describe []func(error) (string, []string)
+	// otherFlags are hints by the names of flags that there are not.
+	otherFlags map[string]string
 }
 
 // New makes an App from parts, for tests. Nil parts get harmless values: empty

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/diskfull"
@@ -93,6 +94,15 @@ func Hintf(err error, format string, args ...any) error {
 // errors of the libraries it calls; doing so twice is harmless.
 func (a *App) MapError(target error, code Code, hint string) {
 	a.mapping = append(a.mapping, errorMapping{target: target, code: code, hint: hint})
+}
+
+// OtherFlags registers what to write in place of flags that other tools have, by
+// their names without dashes. It is a hint only: none of them is taken.
+func (a *App) OtherFlags(hints map[string]string) {
+	if a.otherFlags == nil {
+		a.otherFlags = map[string]string{}
+	}
+	maps.Copy(a.otherFlags, hints)
 }
 
 // Describe registers how people are told of errors that have more to say than one

@@ -12,6 +12,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 )
 
 // Main runs a command tree with the process's arguments, streams and signals,
@@ -52,7 +55,7 @@ func (a *App) prepare(root *cobra.Command) {
 	root.SilenceUsage = true
 	root.CompletionOptions.DisableDefaultCmd = true
 	prepareHelp(root)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return WithCode(err, Usage) })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return WithCode(a.flagHint(cmd, err), Usage) })
 	before := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		a.applyFlags()
@@ -62,6 +65,26 @@ func (a *App) prepare(root *cobra.Command) {
 		return nil
 	}
 	walk(root, prepareArgs)
+}
+
+// flagHint says what may be meant by a flag that a command does not have: what
+// was registered for a flag of another tool, else the nearest that there are.
+func (a *App) flagHint(cmd *cobra.Command, err error) error {
+	unknown, ok := errors.AsType[*pflag.NotExistError](err)
+	if !ok {
+		return err
+	}
+	name := unknown.GetSpecifiedName()
+	if hint, ok := a.otherFlags[name]; ok {
+		return Hint(err, hint)
+	}
+	var known []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
+	near := nearest.To(name, known, 2)
+	if len(name) < 2 || len(near) == 0 {
+		return err
+	}
+	return Hintf(err, "did you mean --%s?", strings.Join(near, " or --"))
 }
 
 // prepareHelp makes cobra's help command say which command may be meant where

@@ -47,7 +47,7 @@ func FuzzTrustedRoot(f *testing.F) {
 	f.Add(trusttest.Lab(f).TrustedRoot())
 	f.Fuzz(func(_ *testing.T, raw []byte) {
 		if roots, err := trust.LoadTrustedRoot(raw); err == nil {
-			_, _ = trust.RequireIdentity(trust.Identity{Issuer: "x", Subject: "y"}, trust.IdentityOptions{Roots: roots})
+			_, _ = trust.RequireIdentity(trust.Identity{Issuer: "https://x", Subject: "y"}, trust.IdentityOptions{Roots: roots})
 		}
 	})
 }

@@ -28,6 +28,8 @@ func (id Identity) check() error {
 	switch {
 	case id.Issuer == "":
 		return because(ErrRequirement, "an identity needs an issuer")
+	case !strings.Contains(id.Issuer, "://"):
+		return because(ErrRequirement, "the issuer %q is no URL", id.Issuer)
 	case id.Subject == "" && id.SubjectPattern == "":
 		return because(ErrRequirement, "an identity needs a subject or a pattern for it")
 	case id.Subject != "" && id.SubjectPattern != "":

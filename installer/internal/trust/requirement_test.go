@@ -58,6 +58,7 @@ func TestRequireIdentity(t *testing.T) {
 		"issuer only":        {id: trust.Identity{Issuer: issuer}},
 		"subject only":       {id: trust.Identity{Subject: exact}},
 		"pattern only":       {id: trust.Identity{SubjectPattern: `^https://github\.com/x$`}},
+		"issuer is a host":   {id: trust.Identity{Issuer: "token.actions.githubusercontent.com", Subject: exact}},
 		"both":               {id: trust.Identity{Issuer: issuer, Subject: exact, SubjectPattern: "^" + exact + "$"}},
 		"not anchored":       {id: trust.Identity{Issuer: issuer, SubjectPattern: `https://github\.com/radome-io/`}},
 		"no start":           {id: trust.Identity{Issuer: issuer, SubjectPattern: `https://github\.com/radome-io/x$`}},
