@@ -67,6 +67,8 @@ type apiError struct {
 const (
 	// kindNoRoute is for a path that the service does not have.
 	kindNoRoute = "no route"
+	// kindNoMethod is for a path that it has for other methods.
+	kindNoMethod = "no method"
 	// kindExplained is for a login whose refusal says why.
 	kindExplained = "explained"
 )

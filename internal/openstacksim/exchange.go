@@ -106,7 +106,7 @@ func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) 
 		if _, err := s.authenticate(c); err != nil && c.service != serviceIdentity {
 			return nil, err
 		}
-		return nil, &apiError{status: status, kind: kindNoRoute, message: "The resource could not be found."}
+		return nil, noRoute(c, status)
 	}
 	if len(c.body) > maxBody {
 		return nil, refuse(http.StatusRequestEntityTooLarge, "Request is too large.")
@@ -129,6 +129,26 @@ func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) 
 		return nil, badRequest("Malformed request url")
 	}
 	return found.handle(c)
+}
+
+// noRoute is what a service answers for a path that it does not have, or not
+// with this method: Nova and Cinder do not tell the two apart, the others have
+// words of their own.
+func noRoute(c *call, status int) error {
+	e := &apiError{status: http.StatusNotFound, kind: kindNoRoute, message: "The resource could not be found."}
+	if status != http.StatusMethodNotAllowed || c.service == serviceCompute || c.service == serviceVolume {
+		return e
+	}
+	e.status, e.kind = status, kindNoMethod
+	switch c.service {
+	case serviceIdentity:
+		e.message = "The method is not allowed for the requested URL."
+	case serviceImage:
+		e.message = "The method " + c.request.Method + " is not allowed for this resource. "
+	default:
+		e.message = "The server could not comply with the request since it is either malformed or otherwise incorrect."
+	}
+	return e
 }
 
 // disturb turns a true answer, or the lack of one, into what the caller sees.

@@ -30,6 +30,9 @@ func (s *Simulator) keystoneRoutes() []route {
 }
 
 func keystoneError(e *apiError) *answer {
+	if e.kind == kindNoMethod {
+		return &answer{status: e.status, body: map[string]any{"message": e.message}}
+	}
 	message := e.message
 	if e.status == http.StatusUnauthorized && e.kind != kindExplained {
 		message = "The request you have made requires authentication."

@@ -43,10 +43,10 @@ func (s *Simulator) neutronRoutes() []route {
 
 func neutronError(e *apiError) *answer {
 	kind := e.kind
-	if kind == "" || kind == kindNoRoute {
+	if kind == "" || kind == kindNoRoute || kind == kindNoMethod {
 		kind = map[int]string{
 			http.StatusNotFound: "HTTPNotFound", http.StatusConflict: "Conflict", http.StatusForbidden: "PolicyNotAuthorized",
-			http.StatusBadRequest: "HTTPBadRequest",
+			http.StatusBadRequest: "HTTPBadRequest", http.StatusMethodNotAllowed: "HTTPMethodNotAllowed",
 		}[e.status]
 	}
 	return &answer{status: e.status, body: map[string]any{"NeutronError": map[string]any{

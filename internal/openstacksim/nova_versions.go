@@ -61,8 +61,12 @@ func (s *Simulator) negotiate(header http.Header) (microversion, error) {
 // plainError is what the web framework below Glance and Nova answers where
 // the service itself has no say.
 func plainError(e *apiError) *answer {
+	end := "\n\n\n"
+	if e.kind == kindNoMethod {
+		end = "\n"
+	}
 	return &answer{status: e.status, body: map[string]any{
-		"message": e.message + "<br /><br />\n\n\n",
+		"message": e.message + "<br /><br />" + end,
 		"code":    fmt.Sprintf("%d %s", e.status, http.StatusText(e.status)),
 		"title":   http.StatusText(e.status),
 	}}
