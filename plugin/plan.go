@@ -16,6 +16,9 @@ type Intent struct {
 	Room int `json:"room"`
 	// Limit is what runs out first.
 	Limit string `json:"limit"`
+	// Doubts are what may keep the cloud from creating such a server all the
+	// same, as [Check] would tell.
+	Doubts []Finding `json:"doubts,omitempty"`
 }
 
 // Plan returns what creating a server would ask for, and how many fit into the
@@ -33,7 +36,12 @@ func Plan(ctx context.Context, config Config, opts ...Option) (Intent, error) {
 	spec := o.spec(config.Name+"-RANDOM", o.found.image.ID)
 	size := base64.StdEncoding.EncodedLen(len(spec.UserData))
 	spec.UserData = nil
-	intent := Intent{Request: spec.Request()}
+	intent := Intent{Request: spec.Request(), Doubts: o.found.doubts}
+	for _, f := range o.found.disk(config.Server) {
+		if !f.OK {
+			intent.Doubts = append(intent.Doubts, f)
+		}
+	}
 	if size > 0 {
 		intent.Request = map[string]any{"request": spec.Request(), "user_data": fmt.Sprintf("%d of %d characters", size, maxUserData)}
 	}

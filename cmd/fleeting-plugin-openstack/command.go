@@ -251,6 +251,9 @@ func plan(ctx context.Context, c *call) error {
 	return c.print(intent, func(w io.Writer) {
 		request, _ := json.MarshalIndent(intent.Request, "", "  ") //nolint:errchkjson // made of strings and numbers
 		fmt.Fprintf(w, "POST /servers\n%s\n\n", request)
+		for _, doubt := range intent.Doubts {
+			fmt.Fprintf(w, "Perhaps not: %s: %s\n", doubt.Subject, doubt.Detail)
+		}
 		if intent.Room < 0 {
 			fmt.Fprintln(w, "No limit of the project applies.")
 			return

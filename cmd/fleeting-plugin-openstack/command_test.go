@@ -158,6 +158,22 @@ func TestPlanTellsTheRoom(t *testing.T) {
 	}
 }
 
+// TestPlanTellsItsDoubts: what the limits allow may be refused all the same.
+func TestPlanTellsItsDoubts(t *testing.T) {
+	t.Parallel()
+	for server, says := range map[string]string{
+		strings.Replace(goodServer, "m1.small", "m1.nodisk", 1): "Perhaps not: server.volume_size: the flavor has no root disk",
+		strings.Replace(goodServer, "private", "public", 1):     "Perhaps not: server.networks: public (",
+	} {
+		if code, out, errs := newDesk(t, server).run(t, "plan"); code != exitOK || !strings.Contains(out, says) {
+			t.Errorf("exit code %d, want %q: %s%s", code, says, out, errs)
+		}
+	}
+	if _, out, _ := newDesk(t, goodServer).run(t, "plan"); strings.Contains(out, "Perhaps") {
+		t.Errorf("nothing is in doubt:\n%s", out)
+	}
+}
+
 func TestListAndCleanup(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, goodServer)
