@@ -121,6 +121,7 @@ packages: ## make .deb and .rpm packages of what `make dist` built for Linux (bu
 
 image: ## make the container image of fleeting-plugin of what `make dist` built for Linux, as a layout (build/image)
 	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
+	@rm -rf $(BUILD)/image
 	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -version $(VERSION) -revision $(REVISION) \
 		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
 
