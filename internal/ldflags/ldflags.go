@@ -13,7 +13,8 @@ var ErrQuote = errors.New("a quote does not end")
 
 // Split splits flags as the go command does: between spaces, and where a quote
 // begins a word, at the next such quote, whatever follows it. The error matches
-// [ErrQuote]. https://pkg.go.dev/cmd/go, "-ldflags"
+// [ErrQuote]. The go command documents it under "-ldflags",
+// https://pkg.go.dev/cmd/go.
 func Split(flags string) ([]string, error) {
 	const space = " \t\r\n"
 	var words []string
