@@ -1,12 +1,18 @@
 package installer
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
@@ -81,14 +87,63 @@ func (p Policy) WithProvenance() Policy {
 // three.
 func (v Verified) Annotation(key string) string { return v.chain.Annotation(key) }
 
-// Provenance gives the predicate of the SLSA provenance among the evidence that
-// decided, as signed, and who signed it. It reports false where the policy did
-// not ask for one, see [Policy.WithProvenance].
-func (v Verified) Provenance() (predicate json.RawMessage, by Evidence, ok bool) {
-	for n, verified := range v.admission.Verified() {
-		if verified.PredicateType() == artifact.PredicateProvenance {
-			return verified.Predicate(), v.Verification.Evidence[n], true
+// Provenance is a SLSA provenance that a policy accepts.
+type Provenance struct {
+	// Predicate is what was signed, JSON.
+	Predicate json.RawMessage
+	// By says who signed it, and when if there is proof.
+	By Evidence
+}
+
+// Provenances gives every SLSA provenance about v that its policy accepts, each
+// once, the newest last as far as that can be told: publishers correct what they
+// said by saying it anew. There is none where nothing was verified. One that could
+// not be fetched is [ErrEvidence].
+func (i *Installer) Provenances(ctx context.Context, v Verified) ([]Provenance, error) {
+	found, err := i.provenances(ctx, v)
+	return found, failed("verifying", v.Reference.String(), err)
+}
+
+func (i *Installer) provenances(ctx context.Context, v Verified) ([]Provenance, error) {
+	kept, err := i.accepts(v)
+	if err != nil {
+		return nil, err
+	}
+	rule, err := i.policy.ruleFor(kept.Reference.Name())
+	if err != nil || rule.unsafe {
+		return nil, err
+	}
+	evaluation, err := rule.requirements.Evaluate(kept.Version, kept.chain)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, subject := range kept.chain.Subjects() {
+		failures = append(failures, evidence.Discover(ctx, kept.source, subject, func(found []trust.Evidence) bool {
+			return evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) == nil
+		}))
+	}
+	if err := cmp.Or(ctx.Err(), errors.Join(failures...)); err != nil {
+		return nil, err
+	}
+	var all []Provenance
+	for _, verified := range evaluation.Attestations(artifact.PredicateProvenance) {
+		p := Provenance{verified.Predicate(), describeEvidence(verified)}
+		same := func(q Provenance) bool {
+			return bytes.Equal(p.Predicate, q.Predicate) && p.By.Signer() == q.By.Signer()
+		}
+		if !slices.ContainsFunc(all, same) {
+			all = append(all, p)
 		}
 	}
-	return nil, Evidence{}, false
+	slices.SortStableFunc(all, func(a, b Provenance) int { return timeOf(a).Compare(timeOf(b)) })
+	return all, nil
+}
+
+// timeOf is when a provenance was signed, the zero time without proof.
+func timeOf(p Provenance) time.Time {
+	if p.By.Time == nil {
+		return time.Time{}
+	}
+	return *p.By.Time
 }

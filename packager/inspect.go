@@ -78,6 +78,8 @@ type InspectedAttestation struct {
 	Builder  string `json:"builder,omitempty"`
 	Source   string `json:"source,omitempty"`
 	Revision string `json:"revision,omitempty"`
+	// LDFlags are the -ldflags that our own provenance says, see [Build].
+	LDFlags string `json:"ldflags,omitempty"`
 }
 
 // InspectedDocument is a bill of materials.

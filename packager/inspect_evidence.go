@@ -195,6 +195,11 @@ func readStatement(payload []byte) InspectedAttestation {
 					URI    string            `json:"uri"`
 					Digest map[string]string `json:"digest"`
 				} `json:"resolvedDependencies"`
+				InternalParameters struct {
+					Go struct {
+						LDFlags string `json:"ldflags"`
+					} `json:"go"`
+				} `json:"internalParameters"`
 			} `json:"buildDefinition"`
 			RunDetails struct {
 				Builder struct {
@@ -209,6 +214,7 @@ func readStatement(payload []byte) InspectedAttestation {
 	a := InspectedAttestation{PredicateType: st.PredicateType}
 	if st.PredicateType == PredicateProvenance {
 		a.Builder = st.Predicate.RunDetails.Builder.ID
+		a.LDFlags = st.Predicate.BuildDefinition.InternalParameters.Go.LDFlags
 		if d := st.Predicate.BuildDefinition.ResolvedDependencies; len(d) > 0 {
 			a.Source, a.Revision = d[0].URI, d[0].Digest["gitCommit"]
 		}

@@ -31,4 +31,8 @@ func TestOnePlatformOfAnotherBuild(t *testing.T) {
 	if !errors.Is(err, packager.ErrInput) || !strings.Contains(err.Error(), "windows") || strings.Contains(err.Error(), "linux/arm64/plugin: does") {
 		t.Errorf("windows is of the build before: %v", err)
 	}
+	warnings, err = scan(t, writeDist(t, "1.0.0", "darwin/arm64")).CompareVersion(t.Context(), version(t, "1.0.0"))
+	if err != nil || len(warnings) != 1 {
+		t.Errorf("no executable for this machine, and the right version: %v, %v", warnings, err)
+	}
 }

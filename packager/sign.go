@@ -33,6 +33,8 @@ type Signed struct {
 	Predicates []string `json:"predicates,omitempty"`
 	// Present counts what the same key had signed before and was left alone.
 	Present int `json:"present"`
+	// Outcomes says what became of each kind.
+	Outcomes []Outcome `json:"outcomes"`
 	// Bundles are the attestations, in the order in which they were made.
 	Bundles []SignedBundle `json:"-"`
 }
@@ -42,6 +44,30 @@ type Signed struct {
 type SignedBundle struct {
 	PredicateType string
 	Content       []byte
+}
+
+// Outcome counts manifests.
+type Outcome struct {
+	// What is [Event.Signed].
+	What string `json:"what"`
+	// New are those that have a new signature or attestation, Present those that
+	// had it by the same key.
+	New     int `json:"new"`
+	Present int `json:"present"`
+}
+
+// count notes what became of one.
+func (p *signaturePusher) count(what string, isNew bool) {
+	i := slices.IndexFunc(p.outcomes, func(o Outcome) bool { return o.What == what })
+	if i < 0 {
+		i = len(p.outcomes)
+		p.outcomes = append(p.outcomes, Outcome{What: what})
+	}
+	if isNew {
+		p.outcomes[i].New++
+	} else {
+		p.outcomes[i].Present++
+	}
 }
 
 // Sign signs the index that the tag or digest stands for, and every platform's
@@ -92,6 +118,8 @@ type signaturePusher struct {
 	signer  *Signer
 	report  func(Event)
 	present int
+	// outcomes are those of all that was signed.
+	outcomes []Outcome
 }
 
 // statement is a predicate and what it is about.
@@ -148,7 +176,7 @@ func (p *signaturePusher) attest(ctx context.Context, statements []statement) (*
 }
 
 func (p *signaturePusher) done(subjects []ocispec.Descriptor, types []string) *Signed {
-	out := &Signed{Repository: p.repo.Name(), Predicates: types, Present: p.present}
+	out := &Signed{Repository: p.repo.Name(), Predicates: types, Present: p.present, Outcomes: slices.Clone(p.outcomes)}
 	for _, s := range subjects {
 		if !slices.Contains(out.Manifests, s.Digest) {
 			out.Manifests = append(out.Manifests, s.Digest)
@@ -175,6 +203,7 @@ func (p *signaturePusher) publish(ctx context.Context, subject ocispec.Descripto
 		return err
 	}
 	event := Event{Kind: EventSigned, Subject: subject.Digest.String(), Signed: what}
+	p.count(what, p.present == before)
 	if p.present > before {
 		event.Kind = EventSignedBefore
 	}
@@ -190,12 +219,15 @@ const legacyAttempts = 5
 func (p *signaturePusher) addLegacy(ctx context.Context, tag string, s signer.Signed, key ownSignatures) error {
 	layer := blob{artifact.Describe(s.Legacy.MediaType, s.Legacy.Payload), s.Legacy.Payload}
 	layer.desc.Annotations = s.Legacy.Annotations
-	for range legacyAttempts {
+	for attempt := range legacyAttempts {
 		layers, err := p.legacyLayers(ctx, tag)
 		if err != nil {
 			return err
 		}
 		if slices.ContainsFunc(layers, func(d ocispec.Descriptor) bool { return sameLayer(d, layer.desc) }) {
+			if attempt == 0 {
+				p.present++ // by a key whose signatures of the same are the same
+			}
 			return nil
 		}
 		for _, d := range layers {

@@ -124,7 +124,15 @@ func evidenceOf(r *packager.Report) []*evidence {
 		if a.Source != "" {
 			detail = append(detail, strings.TrimSpace("from "+a.Source+" "+a.Revision))
 		}
-		add(a.Subject, a.Form, kindOfPredicate(a.PredicateType), strings.Join(detail, " "), a.Claimant)
+		lines := []string{strings.Join(detail, " ")}
+		if a.PredicateType == packager.PredicateProvenance {
+			flags := "without -ldflags, so that only executables that say theirs can be built again"
+			if a.LDFlags != "" {
+				flags = fmt.Sprintf("with -ldflags '%s'", a.LDFlags)
+			}
+			lines = append(lines, flags)
+		}
+		add(a.Subject, a.Form, kindOfPredicate(a.PredicateType), strings.TrimSpace(strings.Join(lines, "\n    ")), a.Claimant)
 	}
 	return all
 }

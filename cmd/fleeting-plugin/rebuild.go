@@ -53,7 +53,7 @@ and with 5 registry or repository could not be reached: nothing is known then.`,
 	app.MapError(rebuild.ErrNoCommit, cli.NotFound, "ask the publisher where the source is, or give a checkout: --source DIR")
 	app.MapError(artifact.ErrPlatform, cli.Usage, "")
 	app.MapError(rebuild.ErrCheckout, cli.Usage, "name the folder of a checkout: --source DIR")
-	app.MapError(rebuild.ErrUnknownFlags, cli.Failed, "ask the publisher for the -ldflags, and give them with --ldflags")
+	app.MapError(rebuild.ErrUnknownFlags, cli.Failed, "ask the publisher for the -ldflags, and give them with --ldflags; the publisher can say them to all: fleeting-plugin attest REF --ldflags, by the same signer")
 	app.MapError(rebuild.ErrDiffers, cli.Failed, "--keep DIR keeps what was built, to look at both")
 	app.MapError(rebuild.ErrNotBuilt, cli.Usage, "the table says why; --source, --ldflags, --allow-cgo, --download-toolchain and --command change how it is built")
 	cmd.Flags().StringVar(&request.Source, "source", "", "build from this checkout, in place of a clone of the repository that the provenance names")

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -51,12 +50,35 @@ What the same key signed before is not signed again.`,
 }
 
 func printSigned(w io.Writer, s *packager.Signed) error {
-	if _, err := fmt.Fprintf(w, "signed    %s@%s\nmanifests %d, the index among them\n", s.Repository, s.Digest, len(s.Manifests)); err != nil {
+	verb := "there"
+	for _, o := range s.Outcomes {
+		if o.New > 0 {
+			verb = "signed"
+		}
+	}
+	if _, err := fmt.Fprintf(w, "%-9s %s@%s\nmanifests %d, the index among them\n", verb, s.Repository, s.Digest, len(s.Manifests)); err != nil {
 		return err
 	}
-	if len(s.Predicates) > 0 {
-		_, err := fmt.Fprintf(w, "attested  %s\n", strings.Join(s.Predicates, "\n          "))
-		return err
+	label := "attested"
+	for _, o := range s.Outcomes {
+		became := "there"
+		switch {
+		case o.New > 0 && o.Present > 0:
+			became = fmt.Sprintf("%d new, %d there", o.New, o.Present)
+		case o.New > 0:
+			became = fmt.Sprintf("%d new", o.New)
+		}
+		if o.What == "signature" {
+			label = "signature"
+		}
+		line := o.What + ": "
+		if o.What == "signature" {
+			line = ""
+		}
+		if _, err := fmt.Fprintf(w, "%-9s %s%s\n", label, line, became); err != nil {
+			return err
+		}
+		label = ""
 	}
 	return nil
 }

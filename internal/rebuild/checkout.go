@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -13,7 +14,7 @@ import (
 
 // checkout gives the folder with the source, and reports what is known of it.
 func (r *rebuilding) checkout(ctx context.Context) (dir string, err error) {
-	if r.report.Source, err = r.origin(); err != nil {
+	if r.report.Source, err = r.origin(ctx); err != nil {
 		return "", err
 	}
 	if r.Source != "" {
@@ -28,26 +29,46 @@ func (r *rebuilding) checkout(ctx context.Context) (dir string, err error) {
 	return dir, origin.Clone(ctx, dir)
 }
 
-// origin is where the source is said to be: by the provenance, else by the
-// annotations.
-func (r *rebuilding) origin() (Origin, error) {
-	predicate, by, ok := r.verified.Provenance()
-	if !ok {
+// origin is where the source is said to be: by the provenances, else by the
+// annotations. Of several it is the last that names the linker flags, as a
+// publisher who left them out says it again; what the others name may still be
+// what was built with.
+func (r *rebuilding) origin(ctx context.Context) (Origin, error) {
+	all, err := r.admitting.Provenances(ctx, r.verified)
+	if err != nil {
+		return Origin{}, err
+	}
+	if len(all) == 0 {
 		return Origin{
 			Repository: r.verified.Annotation(ocispec.AnnotationSource),
 			Revision:   r.verified.Annotation(ocispec.AnnotationRevision),
 		}, nil
 	}
-	origin, err := ReadProvenance(predicate)
-	if err != nil {
-		return Origin{}, err
+	var chosen Origin
+	var flags []string
+	for _, p := range all {
+		origin, err := ReadProvenance(p.Predicate)
+		if err != nil {
+			return Origin{}, err
+		}
+		// The authority vouches for the certificate; the predicate is what the signer
+		// wrote.
+		if p.By.SourceDigest != "" && p.By.SourceDigest != origin.Revision {
+			return Origin{}, fmt.Errorf("%w: the provenance names commit %s, its signer's certificate %s", installer.ErrRefused, origin.Revision, p.By.SourceDigest)
+		}
+		if origin.LDFlags != "" {
+			flags = append(flags, origin.LDFlags)
+		}
+		// One that names no source adds its flags to one that does.
+		if origin.Revision != "" || chosen.Revision == "" {
+			chosen = origin
+		}
 	}
-	// The authority vouches for the certificate; the predicate is what the signer
-	// wrote.
-	if by.SourceDigest != "" && by.SourceDigest != origin.Revision {
-		return Origin{}, fmt.Errorf("%w: the provenance names commit %s, its signer's certificate %s", installer.ErrRefused, origin.Revision, by.SourceDigest)
+	slices.Reverse(flags)
+	if len(flags) > 0 {
+		chosen.LDFlags, r.otherFlags = flags[0], flags[1:]
 	}
-	return origin, nil
+	return chosen, nil
 }
 
 // given is the checkout that the caller brings. That it is another commit is

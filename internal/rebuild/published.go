@@ -69,6 +69,7 @@ func (r *rebuilding) verify(ctx context.Context, pinned installer.Reference, pla
 		if i, err = r.forPlatform(ctx, policy, platform, r.work); err != nil {
 			return policy, err
 		}
+		r.admitting = i
 		if r.verified, err = i.Verify(ctx, pinned); !errors.Is(err, installer.ErrRefused) {
 			break
 		}

@@ -41,7 +41,11 @@ type rebuilding struct {
 	work string
 	// verified is what was published, for one of its platforms.
 	verified installer.Verified
-	report   Report
+	// admitting is the installer that verified it.
+	admitting *installer.Installer
+	// otherFlags are linker flags that are signed, too, and not the likeliest.
+	otherFlags []string
+	report     Report
 }
 
 // Run fetches and verifies what was published, builds it again for each platform
@@ -91,10 +95,9 @@ func (r *rebuilding) build(ctx context.Context, checkout string, from published)
 		return err
 	}
 	r.Status("building  %s", from.platform)
-	one.Comparison, err = Build(ctx,
-		Source{Dir: checkout, Version: r.report.Version, Revision: r.report.Source.Revision},
-		Target{OS: p.OS(), Arch: p.Arch(), Variant: p.Variant(), Executable: from.installed.Path, LDFlags: r.report.Source.LDFlags},
-		filepath.Join(dir, p.Executable()), r.Options)
+	source := Source{Dir: checkout, Version: r.report.Version, Revision: r.report.Source.Revision}
+	target := Target{OS: p.OS(), Arch: p.Arch(), Variant: p.Variant(), Executable: from.installed.Path, LDFlags: r.report.Source.LDFlags}
+	one.Comparison, err = r.try(ctx, source, target, filepath.Join(dir, p.Executable()))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -104,6 +107,24 @@ func (r *rebuilding) build(ctx context.Context, checkout string, from published)
 	r.report.Same = r.report.Same && one.Same
 	r.report.Platforms = append(r.report.Platforms, one)
 	return nil
+}
+
+// try builds with the linker flags that were said last, and if that is something
+// else, with those that were said before. The outcome of the former is told, unless
+// one of the latter is the same.
+func (r *rebuilding) try(ctx context.Context, source Source, target Target, output string) (Comparison, error) {
+	likeliest := target.LDFlags
+	c, err := Build(ctx, source, target, output, r.Options)
+	if err == nil && c.Same || len(r.otherFlags) == 0 || r.Options.LDFlags != "" || r.Options.Command != "" {
+		return c, err
+	}
+	for _, target.LDFlags = range r.otherFlags {
+		if c, err := Build(ctx, source, target, output, r.Options); ctx.Err() != nil || err == nil && c.Same {
+			return c, err
+		}
+	}
+	target.LDFlags = likeliest
+	return Build(ctx, source, target, output, r.Options) // once more, as it is kept
 }
 
 // index compares the artifact around the executables, where that says something.

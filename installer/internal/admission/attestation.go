@@ -47,6 +47,25 @@ func (a Attestation) Conditional() bool {
 	return a.Builder != "" || a.SourceRepository != "" || a.SourceRef != nil
 }
 
+// Attestations gives every attestation of a type that verified for one of the
+// signers and satisfies all that the requirements say about that type, in the
+// order of the evidence.
+func (e *Evaluation) Attestations(predicateType string) []trust.Verified {
+	var found []trust.Verified
+	for _, verified := range e.findings.verified {
+		if verified.Kind() != trust.KindAttestation || verified.PredicateType() != predicateType {
+			continue
+		}
+		refused := slices.ContainsFunc(e.requirements.Attestations, func(a Attestation) bool {
+			return a.Conditional() && slices.Contains(a.Types, predicateType) && a.conditions(verified.Verified) != nil
+		})
+		if !refused {
+			found = append(found, verified.Verified)
+		}
+	}
+	return found
+}
+
 // find gives the first verified attestation that satisfies this.
 func (a Attestation) find(v findings) (trust.Verified, error) {
 	var looked, others []Looked
