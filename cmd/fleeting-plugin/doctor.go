@@ -142,6 +142,9 @@ func (d *doctor) checkPolicy() {
 		return
 	}
 	for _, rule := range policy.Rules() {
+		if anyBuilder(rule) {
+			d.add("policy", "warning", "a provenance by any builder will do in "+rule.Scope+", a build by hand too", "name builder or source-repository in its [[rule.attestation]]")
+		}
 		if rule.Unsafe {
 			d.add("policy", "warning", "nothing is verified in "+rule.Scope, "name a signer for it")
 		}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
 // newPolicyCmd groups the commands about the policy.
@@ -191,13 +193,26 @@ func sayOrigin(app *cli.App, flags *policyFlags) {
 	}
 }
 
-// warnLax tells of rules that verify nothing for more than one plugin.
+// warnLax tells of rules that verify less than they seem to.
 func warnLax(app *cli.App, rules []installer.RuleSummary) {
 	for _, r := range rules {
+		if anyBuilder(r) {
+			app.Warnf("the rule for %s takes a provenance by any builder, a build by hand on its publisher's machine too; name builder or source-repository", r.Scope)
+		}
 		if r.Unsafe && strings.Contains(r.Scope, "*") {
 			app.Warnf("the rule for %s verifies nothing, and is about more than one plugin", r.Scope)
 		}
 	}
+}
+
+// anyBuilder says that a rule asks for a provenance and not for what it says, from
+// somebody with a key: then whoever has that may write what they like. An identity
+// names the workflow that signed.
+func anyBuilder(r installer.RuleSummary) bool {
+	return slices.ContainsFunc(r.Signers, func(s string) bool { return strings.HasPrefix(s, "key ") }) &&
+		slices.ContainsFunc(r.Attestations, func(a installer.AttestationSummary) bool {
+			return slices.Contains(a.Types, packager.PredicateProvenance) && a.Builder+a.SourceRepository+a.SourceRef == ""
+		})
 }
 
 // writeRules writes one rule beneath the other: a table of identities would be
