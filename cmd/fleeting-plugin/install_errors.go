@@ -10,6 +10,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // explained adds what to do about a name that the runner cannot look up.
@@ -71,6 +72,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrShadowed, cli.Refused, "see what is there: fleeting-plugin list; remove what the runner must not take: fleeting-plugin uninstall NAME:VERSION"},
 		{installer.ErrNeeded, cli.Refused, "one folder cannot have both: change one of the references, or give that runner a folder of its own with FLEETING_PLUGIN_PATH"},
 		{installer.ErrSymlink, cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
+		{durable.ErrLink, cli.Refused, "find out who made the link, and remove it; or name another folder"},
 		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrTooLarge, cli.Refused, "tell the publisher, and whoever may push there; nothing was installed"},
 		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},

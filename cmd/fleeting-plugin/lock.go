@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -115,27 +113,7 @@ func writeLock(name string, lock installer.Lock) error {
 	if err != nil {
 		return err
 	}
-	if name, err = linked(name); err != nil {
-		return err
-	}
 	return durable.WriteFile(name, content, 0o644)
-}
-
-// linked follows links of the user's own to the file that they stand for, there
-// or not: a rename would put a file in the place of the link.
-func linked(name string) (string, error) {
-	const most = 40 // as Linux
-	for range most {
-		to, err := os.Readlink(name)
-		if err != nil {
-			return name, nil //nolint:nilerr // not a link
-		}
-		if !filepath.IsAbs(to) {
-			to = filepath.Join(filepath.Dir(name), to)
-		}
-		name = to
-	}
-	return "", fmt.Errorf("%s: more than %d links", name, most)
 }
 
 // installLocked installs exactly what a lock has.

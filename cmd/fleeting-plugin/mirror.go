@@ -170,6 +170,9 @@ func (c *mirrorCmd) copyToLayout(ctx context.Context, i *installer.Installer, re
 	// Who imports the mirror needs it to verify what was signed without a key; it
 	// is to be named in their policy, nothing takes it from here by itself.
 	root := filepath.Join(dir, "trusted-root.json")
+	if err := durable.NoLink(root); err != nil {
+		return nil, err
+	}
 	if err := durable.WriteFile(root, installer.PublicTrustedRootJSON(), 0o644); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 // WriteFile writes or replaces a file. Its mode is the given one, whatever the
-// umask and the mode of the file before. The folder must be there.
+// umask and the mode of the file before. The folder must be there. A link stays,
+// and what it stands for is written, there or not: for files that users name.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	return Write(path, mode, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -28,6 +29,9 @@ func WriteFile(path string, content []byte, mode fs.FileMode) error {
 // Write is [WriteFile] for content that is produced on the way. After an error,
 // of write or another, the file is as it was before and nothing lies beside it.
 func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err error) {
+	if path, err = linked(path); err != nil {
+		return err
+	}
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, unfinished+"*")
 	if err != nil {
@@ -48,6 +52,35 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err erro
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// linked follows links to the file that they stand for: a rename would put a file
+// in the place of the link.
+func linked(name string) (string, error) {
+	const most = 40 // as Linux
+	for range most {
+		to, err := os.Readlink(name)
+		if err != nil {
+			return name, nil //nolint:nilerr // not a link
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(name), to)
+		}
+		name = to
+	}
+	return "", fmt.Errorf("%s: more than %d links", name, most)
+}
+
+// ErrLink is a symbolic link in the place of a file.
+var ErrLink = errors.New("it is a symbolic link")
+
+// NoLink refuses a link at path, for files in a folder that others may have
+// prepared: it would lead out of the folder.
+func NoLink(path string) error {
+	if _, err := os.Readlink(path); err == nil {
+		return &fs.PathError{Op: "write", Path: path, Err: ErrLink}
+	}
+	return nil
 }
 
 // PlaceDir moves the folder dir to target, on the same file system. A folder

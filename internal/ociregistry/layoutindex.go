@@ -38,6 +38,9 @@ func (x *layoutIndex) add(ctx context.Context, desc ocispec.Descriptor, tags ...
 	}
 	defer func() { err = cmp.Or(err, lock.Unlock()) }()
 	path := filepath.Join(x.dir, ocispec.ImageIndexFile)
+	if err := durable.NoLink(path); err != nil {
+		return err
+	}
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -63,3 +63,48 @@ func TestLeftoversBesideVersions(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestSweepBesideVersions: the same goes when nobody works on the plugin again,
+// also where the kill left no version at all; not from under somebody at work.
+func TestSweepBesideVersions(t *testing.T) {
+	t.Parallel()
+	s, err := store.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, err := store.NewPlugin("registry.test/busy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := s.Lock(t.Context(), busy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := func(name string) string { return filepath.Join(s.Root(), "registry.test", filepath.FromSlash(name)) }
+	for _, name := range []string{"busy/.new-1.0.0", "alone/.new-1.0.0", "deep/er/1.0.0", "deep/er/.new-1.0.1", "deep/er/1.0.0/.new-1"} {
+		if err := os.MkdirAll(at(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep := func(gone, kept []string) {
+		t.Helper()
+		if _, err := s.Sweep(); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range gone {
+			if _, err := os.Stat(at(name)); !os.IsNotExist(err) {
+				t.Errorf("%s is still there: %v", name, err)
+			}
+		}
+		for _, name := range kept {
+			if _, err := os.Stat(at(name)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	sweep([]string{"alone/.new-1.0.0", "deep/er/.new-1.0.1"}, []string{"busy/.new-1.0.0", "deep/er/1.0.0", "deep/er/1.0.0/.new-1"})
+	if err := lock.Release(); err != nil {
+		t.Fatal(err)
+	}
+	sweep([]string{"busy/.new-1.0.0"}, nil)
+}

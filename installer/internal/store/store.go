@@ -21,7 +21,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -190,38 +189,4 @@ func (s *Store) lockFile(hash string) (*flock.Flock, error) {
 
 func (s *Store) staging(hash string) string {
 	return filepath.Join(s.root, filepath.FromSlash(stagingDir), hash)
-}
-
-// Sweep removes what killed processes left behind, of any plugin that nobody
-// works on now, and returns the number of staging folders removed.
-func (s *Store) Sweep() (int, error) {
-	if err := s.plain(Plugin{}); err != nil {
-		return 0, err
-	}
-	entries, err := os.ReadDir(filepath.Join(s.root, filepath.FromSlash(stagingDir)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	removed := 0
-	for _, entry := range entries {
-		swept, sweepErr := s.sweepOne(entry.Name())
-		err = errors.Join(err, sweepErr)
-		if swept {
-			removed++
-		}
-	}
-	return removed, err
-}
-
-func (s *Store) sweepOne(hash string) (swept bool, err error) {
-	file, err := s.lockFile(hash)
-	if err != nil {
-		return false, err
-	}
-	free, err := file.TryLock()
-	if err != nil || !free {
-		return false, err
-	}
-	defer func() { err = errors.Join(err, file.Unlock()) }()
-	return true, s.clear(hash)
 }
