@@ -172,6 +172,10 @@ func TestVerifyFileRefuses(t *testing.T) {
 			t.Errorf("%s: %+v, %v; want %v", name, v, err, c.want)
 		}
 	}
+	bom := bundle(key.AttestBundle(t, d, trusttest.PredicateSPDX, `{}`))
+	if _, err := trusted.VerifyFile(t.Context(), ref, strings.NewReader("content"), bom...); err == nil || !strings.Contains(err.Error(), "says "+trusttest.PredicateSPDX+" of the file") {
+		t.Errorf("a bill of materials: %v", err)
+	}
 	broken := errors.New("broken")
 	if _, err := trusted.VerifyFile(t.Context(), ref, io.MultiReader(strings.NewReader("content"), iotest.ErrReader(broken)), good...); !errors.Is(err, broken) || errors.Is(err, installer.ErrRefused) {
 		t.Errorf("unreadable file: %v", err)
