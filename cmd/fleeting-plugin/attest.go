@@ -70,12 +70,12 @@ type statementFlags struct {
 }
 
 func (s *statementFlags) add(flags *pflag.FlagSet) {
-	s.set = flags
 	flags.StringArrayVar(&s.files, "predicate", nil, "`TYPE=FILE`: attest the JSON in FILE as a predicate of TYPE, a URI (repeatable)")
 	s.addLDFlags(flags)
 }
 
 func (s *statementFlags) addLDFlags(flags *pflag.FlagSet) {
+	s.set = flags
 	flags.StringVar(&s.ldflags, "ldflags", "", "say in the provenance which -ldflags the executables were built with, so that others can rebuild them")
 }
 
