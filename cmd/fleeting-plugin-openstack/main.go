@@ -34,7 +34,7 @@ func main() {
 		usage(os.Stderr)
 		os.Exit(exitUsage)
 	default:
-		endWithRunner()
+		endWithRunner(func() { os.Exit(exitFailed) })
 		fleetingplugin.Main(plugin.New(build), plugin.VersionInfo(version, revision))
 	}
 }
