@@ -200,8 +200,9 @@ func storeLayer(ctx context.Context, l layer, store layerStore, opts PackOptions
 			return record, nil
 		}
 	}
+	opts.Report(Event{Kind: EventPacking, Subject: l.in.platform.String(), Size: l.in.size()})
 	var diffID digest.Digest
-	desc, err := store.put(ctx, func(w io.Writer) (err error) {
+	desc, err := store.put(ctx, l.in.platform.String(), func(w io.Writer) (err error) {
 		diffID, err = l.write(ctx, w)
 		return err
 	})

@@ -65,6 +65,15 @@ func (in input) binary() file {
 	return in.files[i]
 }
 
+// size is that of all files together, in bytes.
+func (in input) size() int64 {
+	var n int64
+	for _, f := range in.files {
+		n += f.size
+	}
+	return n
+}
+
 // Dir returns the folder that was scanned.
 func (d *Dist) Dir() string { return d.dir }
 

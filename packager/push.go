@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -59,6 +60,7 @@ type Transfer struct {
 
 // count keeps the transfers of a push.
 func (p *Pushed) count(report func(Event)) func(Event) {
+	seen := map[string]bool{}
 	return serialised(func(e Event) {
 		t := &p.Present
 		switch e.Kind {
@@ -66,6 +68,10 @@ func (p *Pushed) count(report func(Event)) func(Event) {
 			t = &p.Uploaded
 			fallthrough
 		case EventPresent, EventReused:
+			if seen[e.Subject] {
+				break // many things may hold one blob
+			}
+			seen[e.Subject] = true
 			t.Blobs++
 			t.Bytes += e.Size
 		default:
@@ -195,6 +201,7 @@ func copyIndex(ctx context.Context, from Content, to Target, index blob, paralle
 	}
 	manifests := make([]blob, len(decoded.Manifests))
 	var blobs []ocispec.Descriptor
+	layers := map[digest.Digest]string{}
 	for i, desc := range decoded.Manifests {
 		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
 		if err != nil {
@@ -209,10 +216,11 @@ func copyIndex(ctx context.Context, from Content, to Target, index blob, paralle
 		for _, l := range m.Layers {
 			if !artifact.StaysAtOrigin(l) {
 				blobs = append(blobs, l)
+				layers[l.Digest] = platformName(desc)
 			}
 		}
 	}
-	if err := copyBlobs(ctx, from, to, blobs, parallel, report); err != nil {
+	if err := copyBlobs(ctx, from, to, blobs, layers, parallel, report); err != nil {
 		return err
 	}
 	for _, m := range append(manifests, index) {
@@ -228,7 +236,27 @@ func copyIndex(ctx context.Context, from Content, to Target, index blob, paralle
 	return nil
 }
 
-func copyBlobs(ctx context.Context, from Content, to Target, blobs []ocispec.Descriptor, parallel int, report func(Event)) error {
+// platformName is that of an entry of an index.
+func platformName(entry ocispec.Descriptor) string {
+	if entry.Platform != nil {
+		if p, err := artifact.PlatformFromOCI(*entry.Platform); err == nil {
+			return p.String()
+		}
+	}
+	return entry.Digest.String()
+}
+
+// uploading tells once that an upload begins, which for a layer may take long.
+func uploading(report func(Event), name string, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
+	begin := sync.OnceFunc(func() { report(Event{Kind: EventUploading, Subject: name, Size: desc.Size}) })
+	return func() (io.ReadCloser, error) {
+		begin()
+		return open()
+	}
+}
+
+// copyBlobs copies blobs; layers are the names of those that people wait for.
+func copyBlobs(ctx context.Context, from Content, to Target, blobs []ocispec.Descriptor, layers map[digest.Digest]string, parallel int, report func(Event)) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(parallel)
 	seen := map[digest.Digest]bool{}
@@ -238,7 +266,11 @@ func copyBlobs(ctx context.Context, from Content, to Target, blobs []ocispec.Des
 		}
 		seen[desc.Digest] = true
 		g.Go(func() error {
-			uploaded, err := to.PushBlob(ctx, plain(desc), func() (io.ReadCloser, error) { return from.Fetch(ctx, desc) })
+			open := func() (io.ReadCloser, error) { return from.Fetch(ctx, desc) }
+			if name, ok := layers[desc.Digest]; ok {
+				open = uploading(report, name, desc, open)
+			}
+			uploaded, err := to.PushBlob(ctx, plain(desc), open)
 			if err != nil {
 				return fmt.Errorf("pushing blob %s: %w", desc.Digest, err)
 			}
@@ -263,7 +295,7 @@ func copyReferrers(ctx context.Context, from Content, to Target, subject ocispec
 		if err != nil {
 			return fmt.Errorf("referrer %s: %w", desc.Digest, err)
 		}
-		if err := copyBlobs(ctx, from, to, append(m.Layers, m.Config), 1, report); err != nil {
+		if err := copyBlobs(ctx, from, to, append(m.Layers, m.Config), nil, 1, report); err != nil {
 			return err
 		}
 		if err := to.PushManifest(ctx, plain(desc), content); err != nil {

@@ -112,12 +112,21 @@ func TestPushAgainSendsNothing(t *testing.T) {
 	reg := registrytest.New(t)
 	layout, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64")))
 	repo := repository(t, reg.Host+"/demo")
-	first, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{})
+	var begun []string
+	first, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{Report: func(e packager.Event) {
+		if e.Kind == packager.EventUploading {
+			begun = append(begun, e.Subject)
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first.Uploaded.Blobs == 0 {
+	// The empty config of what hangs off it is one blob, however often it is named.
+	if first.Uploaded.Blobs == 0 || first.Present.Blobs != 0 {
 		t.Errorf("first push: %+v", first)
+	}
+	if diff := cmp.Diff([]string{"linux/amd64"}, begun); diff != "" {
+		t.Errorf("uploads of layers that were told of (-want +got):\n%s", diff)
 	}
 	second, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{})
 	if err != nil {

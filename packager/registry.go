@@ -50,7 +50,7 @@ type Repository interface {
 	Mounter
 }
 
-// Event is a step that was done, for those who show progress.
+// Event is a step that was done or begins, for those who show progress.
 type Event struct {
 	// Kind is one of the constants below.
 	Kind EventKind
@@ -68,11 +68,16 @@ type EventKind string
 
 // The kinds of events.
 const (
+	// EventPacking: the files of a platform are about to be compressed; Size is
+	// theirs.
+	EventPacking EventKind = "packing"
 	// EventPacked: the layer of a platform is compressed.
 	EventPacked EventKind = "packed"
 	// EventReused: the layer of a platform was published before and was not
 	// compressed again.
 	EventReused EventKind = "reused"
+	// EventUploading: the layer of a platform is about to be uploaded.
+	EventUploading EventKind = "uploading"
 	// EventUploaded and EventPresent: a blob was uploaded, or was there.
 	EventUploaded EventKind = "uploaded"
 	EventPresent  EventKind = "present"

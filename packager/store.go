@@ -18,9 +18,9 @@ import (
 type layerStore interface {
 	// has says whether a layer is there already.
 	has(ctx context.Context, desc ocispec.Descriptor) (bool, error)
-	// put keeps what write writes. write may be called more than once and
+	// put keeps what write writes: name is the platform's. write may be called more than once and
 	// writes the same bytes each time.
-	put(ctx context.Context, write func(io.Writer) error) (ocispec.Descriptor, error)
+	put(ctx context.Context, name string, write func(io.Writer) error) (ocispec.Descriptor, error)
 }
 
 // layoutStore writes each layer once, into its place.
@@ -30,7 +30,7 @@ func (s layoutStore) has(context.Context, ocispec.Descriptor) (bool, error) {
 	return false, nil // a layout is always written anew
 }
 
-func (s layoutStore) put(_ context.Context, write func(io.Writer) error) (ocispec.Descriptor, error) {
+func (s layoutStore) put(_ context.Context, _ string, write func(io.Writer) error) (ocispec.Descriptor, error) {
 	return s.layout.Ingest(ocispec.MediaTypeImageLayerGzip, write)
 }
 
@@ -39,7 +39,7 @@ type nullStore struct{}
 
 func (nullStore) has(context.Context, ocispec.Descriptor) (bool, error) { return true, nil }
 
-func (nullStore) put(_ context.Context, write func(io.Writer) error) (ocispec.Descriptor, error) {
+func (nullStore) put(_ context.Context, _ string, write func(io.Writer) error) (ocispec.Descriptor, error) {
 	return measure(io.Discard, write)
 }
 
@@ -106,7 +106,7 @@ func (s *remoteStore) has(ctx context.Context, desc ocispec.Descriptor) (bool, e
 	return s.to.Exists(ctx, desc)
 }
 
-func (s *remoteStore) put(ctx context.Context, write func(io.Writer) error) (ocispec.Descriptor, error) {
+func (s *remoteStore) put(ctx context.Context, name string, write func(io.Writer) error) (ocispec.Descriptor, error) {
 	buf := &boundedBuffer{memory: s.memory}
 	defer buf.release()
 	desc, err := measure(buf, write)
@@ -117,7 +117,7 @@ func (s *remoteStore) put(ctx context.Context, write func(io.Writer) error) (oci
 	if buf.over {
 		open = func() (io.ReadCloser, error) { return stream(write), nil }
 	}
-	uploaded, err := s.to.PushBlob(ctx, desc, open)
+	uploaded, err := s.to.PushBlob(ctx, desc, uploading(s.report, name, desc, open))
 	if err != nil {
 		return ocispec.Descriptor{}, fmt.Errorf("pushing layer %s: %w", desc.Digest, err)
 	}

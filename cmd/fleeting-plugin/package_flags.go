@@ -206,14 +206,14 @@ func (p *packFlags) report(e packager.Event) { report(p.app, e) }
 
 func report(app *cli.App, e packager.Event) {
 	if e.Signed != "" {
-		app.Statusf("%-8s %s: %s", e.Kind, e.Subject, e.Signed)
+		app.Statusf("%-9s %s: %s", e.Kind, e.Subject, e.Signed)
 		return
 	}
 	switch e.Kind {
-	case packager.EventPacked, packager.EventReused, packager.EventUploaded:
-		app.Statusf("%-8s %s (%s)", e.Kind, e.Subject, size(e.Size))
+	case packager.EventPacking, packager.EventPacked, packager.EventReused, packager.EventUploading, packager.EventUploaded:
+		app.Statusf("%-9s %s (%s)", e.Kind, e.Subject, size(e.Size))
 	case packager.EventTagged:
-		app.Statusf("%-8s %s", e.Kind, e.Subject)
+		app.Statusf("%-9s %s", e.Kind, e.Subject)
 	default:
 		app.Logger().Debug("step", "kind", string(e.Kind), "subject", e.Subject)
 	}

@@ -105,8 +105,10 @@ func TestRunInterrupted(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	code, _, errOut := run(t, ctx, context.Canceled, "work", "-q")
-	if code != cli.Failed || errOut != "error: interrupted: context canceled\n" {
+	// Whatever it was at, such as an upload to an address with a state.
+	failure := fmt.Errorf("put https://registry.example.com/uploads?_state=x: %w: %w", context.Canceled, errGone)
+	code, _, errOut := run(t, ctx, failure, "work", "-q")
+	if code != cli.Failed || errOut != "error: interrupted\nnext: run the same command again: what is done is not done twice\n" {
 		t.Errorf("code = %d, error output = %q", code, errOut)
 	}
 }

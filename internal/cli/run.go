@@ -29,6 +29,9 @@ func Main(build func(*App) *cobra.Command) int {
 	return int(app.Run(ctx, build(app), os.Args[1:]))
 }
 
+// errInterrupted is what an interrupted command failed with.
+var errInterrupted = errors.New("interrupted")
+
 // Run runs a command tree with args and returns the exit code. Errors have been
 // written to Err, with what to try next.
 func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code {
@@ -38,8 +41,11 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code 
 	if err == nil {
 		return OK
 	}
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = fmt.Errorf("interrupted: %w", err)
+	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
+		// What was being done does not matter, and addresses may be secrets for a
+		// while.
+		a.Logger().Debug("interrupted", "at", err)
+		err = Hint(errInterrupted, "run the same command again: what is done is not done twice")
 	}
 	a.report(cmd, err)
 	return a.CodeOf(err)
