@@ -51,14 +51,14 @@ func TestInstallOverChanged(t *testing.T) {
 			}
 			log.Reset()
 			again, err := install(t.Context(), i, s.ref, lock)
-			if err != nil || !again.Changed || !strings.HasPrefix(readFile(t, again.Path), "ELF") {
+			if err != nil || !again.JustInstalled || !strings.HasPrefix(readFile(t, again.Path), "ELF") {
 				t.Errorf("%+v, %v; want it replaced", again, err)
 			}
 			if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), installer.ErrChanged.Error()) {
 				t.Errorf("want a warning, got %q", log.String())
 			}
 			log.Reset()
-			if again, err = install(t.Context(), i, s.ref, lock); err != nil || again.Changed || log.Len() > 0 {
+			if again, err = install(t.Context(), i, s.ref, lock); err != nil || again.JustInstalled || log.Len() > 0 {
 				t.Errorf("%+v, %v, %q; want nothing done and nothing said", again, err, log.String())
 			}
 		})

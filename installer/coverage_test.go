@@ -62,7 +62,7 @@ func TestEvidenceForOnePlatform(t *testing.T) {
 			if _, err := i.VerifyAllPlatforms(t.Context(), ref); !errors.Is(err, installer.ErrRefused) {
 				t.Errorf("all platforms: %v; want a refusal", err)
 			}
-			if _, err := i.Lock(t.Context(), installer.Lock{}, ref, alias, installer.ChangeOptions{}); !errors.Is(err, installer.ErrRefused) {
+			if _, err := i.Lock(t.Context(), installer.Lock{}, ref, installer.LockOptions{As: alias}); !errors.Is(err, installer.ErrRefused) {
 				t.Errorf("lock: %v; want a refusal", err)
 			}
 			copied := newLayout(t)

@@ -63,13 +63,14 @@ type Installed struct {
 	// Foreign says that something else put it there, so that nothing is known
 	// about it. The runner takes it all the same.
 	Foreign bool `json:"foreign,omitempty"`
-	// Changed says that it was installed just now, rather than found.
-	Changed bool `json:"changed,omitempty"`
+	// JustInstalled says that the call that gave this installed it; without it,
+	// it was there.
+	JustInstalled bool `json:"changed,omitempty"`
 }
 
-func newInstalled(dir string, receipt Receipt, changed bool) Installed {
+func newInstalled(dir string, receipt Receipt, justNow bool) Installed {
 	return Installed{
-		Dir: dir, Path: filepath.Join(dir, filepath.FromSlash(receipt.Executable)), Receipt: receipt, Changed: changed,
+		Dir: dir, Path: filepath.Join(dir, filepath.FromSlash(receipt.Executable)), Receipt: receipt, JustInstalled: justNow,
 	}
 }
 
@@ -293,8 +294,9 @@ func digestOf(ctx context.Context, r io.Reader, algorithm digest.Algorithm) (dig
 }
 
 // Uninstall removes one installed version of a plugin: that which the reference
-// stands for, as [Folder.Find] finds it. With foreign versions, too, if the
-// reference names exactly one.
+// stands for, as [Folder.Find] finds it. A version that something else put there
+// is removed if the reference names exactly that one. Without a match the error is
+// [ErrNotInstalled].
 func (f *Folder) Uninstall(ctx context.Context, ref Reference) (Installed, error) {
 	found, err := f.uninstall(ctx, ref)
 	return found, failed("uninstalling", ref.String(), err)

@@ -232,7 +232,7 @@ func TestForeignLayouts(t *testing.T) {
 func lockedElsewhere(t *testing.T, layout string, want installer.Installed) {
 	t.Helper()
 	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(installer.FromLayout(layout)))
-	lock, err := i.Lock(t.Context(), installer.Lock{}, reference(t, alias), "", installer.ChangeOptions{})
+	lock, err := i.Lock(t.Context(), installer.Lock{}, reference(t, alias), installer.LockOptions{})
 	if err != nil {
 		t.Errorf("lock: %v", err)
 		return
@@ -358,7 +358,7 @@ func TestForeignVersions(t *testing.T) {
 		t.Errorf("%+v, %v; want two foreign ones", list, err)
 	}
 	installed, err := i.Install(t.Context(), reference(t, alias+":1"), installer.InstallOptions{})
-	if err != nil || !installed.Changed || !strings.HasPrefix(readFile(t, installed.Path), "ELF") {
+	if err != nil || !installed.JustInstalled || !strings.HasPrefix(readFile(t, installed.Path), "ELF") {
 		t.Errorf("%+v, %v; want the foreign one replaced", installed, err)
 	}
 	if _, err := i.Folder().Uninstall(t.Context(), reference(t, alias+":2.0.0")); err != nil {

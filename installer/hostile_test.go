@@ -124,7 +124,7 @@ func TestPreparedForAnother(t *testing.T) {
 	source := installer.WithSource(installer.FromLayout(layout.Name()))
 	other := newInstaller(t, trusting(t, key), source, installer.WithFolder(dir), installer.WithPlatform("linux/s390x"))
 	own := newInstaller(t, trusting(t, key), source, installer.WithFolder(dir))
-	lock, err := own.Lock(t.Context(), installer.Lock{}, ref, "", installer.ChangeOptions{})
+	lock, err := own.Lock(t.Context(), installer.Lock{}, ref, installer.LockOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestLinkForVersion(t *testing.T) {
 	}
 	before := tree(t, outside)
 	again, err := p.installer.Install(t.Context(), p.ref, installer.InstallOptions{})
-	if err != nil || !again.Changed {
+	if err != nil || !again.JustInstalled {
 		t.Fatalf("%+v, %v; want it installed", again, err)
 	}
 	if info, err := os.Lstat(again.Dir); err != nil || !info.IsDir() || tree(t, outside) != before {

@@ -158,7 +158,7 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 	if err != nil {
 		return Installed{}, err
 	}
-	i.events(Event{Step: StepInstalled, Reference: verified.Reference, Version: verified.Version.String()})
+	i.events(Event{Step: StepInstalled, Reference: verified.Reference, Version: verified.Version})
 	return newInstalled(path, receipt, true), nil
 }
 
@@ -238,7 +238,7 @@ func (i *Installer) extractLayer(ctx context.Context, staging *store.Staging, v 
 	defer func() { err = errors.Join(err, content.Close()) }()
 	counted := &progressReader{r: content, report: func(done int64) {
 		i.events(Event{
-			Step: StepDownloading, Reference: v.Reference, Version: v.Version.String(), Done: done, Total: layer.Size,
+			Step: StepDownloading, Reference: v.Reference, Version: v.Version, Done: done, Total: layer.Size,
 		})
 	}}
 	opts := untar.Options{Selection: v.payload.selection, Size: layer.Size, Limits: i.limits, Reserved: []string{store.ReceiptName}}

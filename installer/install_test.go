@@ -313,12 +313,12 @@ func TestInstallTwice(t *testing.T) {
 	ref := reference(t, registry.Host+"/team/plugin:1")
 	opts := installer.InstallOptions{As: alias}
 	first, err := i.Ensure(t.Context(), ref, opts)
-	if err != nil || !first.Changed {
+	if err != nil || !first.JustInstalled {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	registry.Gate.Forget()
 	second, err := i.Install(t.Context(), ref, opts)
-	if err != nil || second.Changed {
+	if err != nil || second.JustInstalled {
 		t.Fatalf("%+v, %v", second, err)
 	}
 	for _, request := range registry.Gate.Requests() {
@@ -328,7 +328,7 @@ func TestInstallTwice(t *testing.T) {
 	}
 	registry.Gate.Forget()
 	third, err := i.Ensure(t.Context(), ref, opts)
-	if err != nil || third.Changed || third.Path != first.Path {
+	if err != nil || third.JustInstalled || third.Path != first.Path {
 		t.Fatalf("%+v, %v", third, err)
 	}
 	if requests := registry.Gate.Requests(); len(requests) > 0 {

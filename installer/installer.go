@@ -9,6 +9,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
@@ -190,12 +191,12 @@ const (
 	StepInstalled   Step = "installed"
 )
 
-// Event says how far an installation is.
+// Event says how far an installation is. The first is that something was resolved.
 type Event struct {
 	Step      Step
 	Reference Reference
-	// Version is known from StepResolved on.
-	Version string
+	// Version is what the reference stands for.
+	Version version.Version
 	// Done and Total are bytes, for StepDownloading.
 	Done, Total int64
 }

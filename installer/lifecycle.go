@@ -53,9 +53,9 @@ type Outdated struct {
 	Installed Installed `json:"installed"`
 	// Wanted is the version that the reference stands for now.
 	Wanted version.Version `json:"wanted"`
-	// Latest is the greatest release, whatever the reference asks for; the zero
-	// version if there is none.
-	Latest version.Version `json:"latest"`
+	// Latest is the greatest release, whatever the reference asks for; nil if there
+	// is none.
+	Latest *version.Version `json:"latest,omitempty"`
 }
 
 // IsOutdated says whether an upgrade would change something.
@@ -72,7 +72,7 @@ func (i *Installer) Outdated(ctx context.Context, installed Installed) (Outdated
 	out := Outdated{Installed: installed, Wanted: wanted.Version}
 	latest, err := i.Resolve(ctx, ref.WithConstraint(version.Latest()))
 	if err == nil {
-		out.Latest = latest.Version
+		out.Latest = &latest.Version
 	} else if !errors.Is(err, ErrNoVersion) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrMismatch) {
 		return Outdated{}, err
 	}

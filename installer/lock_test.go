@@ -50,7 +50,7 @@ func (s *locksite) publish(t *testing.T, version string, key *trusttest.Key, bod
 
 func (s *locksite) lock(t *testing.T, before installer.Lock, opts installer.ChangeOptions) (installer.Lock, error) {
 	t.Helper()
-	return s.installer.Lock(t.Context(), before, s.ref, alias, opts)
+	return s.installer.Lock(t.Context(), before, s.ref, installer.LockOptions{As: alias, ChangeOptions: opts})
 }
 
 // TestLock writes a lock, reads it again, and installs from it on another
@@ -114,19 +114,19 @@ func TestInstallLocked(t *testing.T) {
 	s.publish(t, "1.3.0", s.key, "newer")
 	s.publish(t, "1.2.3", s.key, "moved")
 	first, err := s.installer.InstallLocked(t.Context(), lock, s.ref)
-	if err != nil || !first.Changed || !strings.HasPrefix(readFile(t, first.Path), "ELF") {
+	if err != nil || !first.JustInstalled || !strings.HasPrefix(readFile(t, first.Path), "ELF") {
 		t.Fatalf("%+v, %v", first, err)
 	}
 	s.registry.Gate.Forget()
 	second, err := s.installer.InstallLocked(t.Context(), lock, s.ref)
-	if requests := s.registry.Gate.Requests(); err != nil || second.Changed || len(requests) != 0 {
+	if requests := s.registry.Gate.Requests(); err != nil || second.JustInstalled || len(requests) != 0 {
 		t.Errorf("%v, %v; want nothing done, no request", err, requests)
 	}
 	if err := os.WriteFile(first.Path, []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	third, err := s.installer.InstallLocked(t.Context(), lock, s.ref)
-	if err != nil || !third.Changed || !strings.HasPrefix(readFile(t, first.Path), "ELF") {
+	if err != nil || !third.JustInstalled || !strings.HasPrefix(readFile(t, first.Path), "ELF") {
 		t.Errorf("what was changed on disk was not repaired: %+v, %v", third, err)
 	}
 	if _, err := s.installer.InstallLocked(t.Context(), lock, reference(t, s.registry.Host+"/team/plugin:2")); !errors.Is(err, installer.ErrNotLocked) {
@@ -203,7 +203,7 @@ func TestLockNeedsIndex(t *testing.T) {
 	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
 	i := newInstaller(t, trusting(t, key))
 	plugintest.Sign(t, repo, key, p.Manifests[i.Platform()])
-	_, err := i.Lock(t.Context(), installer.Lock{}, reference(t, registry.Host+"/team/plugin:1"), alias, installer.ChangeOptions{})
+	_, err := i.Lock(t.Context(), installer.Lock{}, reference(t, registry.Host+"/team/plugin:1"), installer.LockOptions{As: alias})
 	if !errors.Is(err, installer.ErrRefused) {
 		t.Errorf("got %v; want ErrRefused", err)
 	}
@@ -300,7 +300,7 @@ func TestLifecycle(t *testing.T) {
 		t.Errorf("%+v, %v", outdated, err)
 	}
 	upgraded, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{})
-	if err != nil || !upgraded.Changed || upgraded.Receipt.Version.String() != "1.3.0" {
+	if err != nil || !upgraded.JustInstalled || upgraded.Receipt.Version.String() != "1.3.0" {
 		t.Fatalf("%+v, %v", upgraded, err)
 	}
 	removed, left, err := folder.Rollback(t.Context(), reference(t, alias+":1"))

@@ -14,6 +14,15 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
+// LockOptions are the choices for one entry of a lock. The zero value is right for
+// most.
+type LockOptions struct {
+	// As is the name to install under, as in [InstallOptions].
+	As string
+	// ChangeOptions are about the entry that was there before, if any.
+	ChangeOptions
+}
+
 // Lock resolves and verifies a reference and gives a lock that has it, with the
 // digests for all platforms: manifests are read, no layers. Against an entry
 // that before has for the reference, changes other than to a newer version by
@@ -22,12 +31,12 @@ import (
 //
 // A signature on a platform's manifest vouches for that platform only. So a lock
 // needs one on the index, unless the policy asks for none.
-func (i *Installer) Lock(ctx context.Context, before Lock, ref Reference, as string, opts ChangeOptions) (Lock, error) {
+func (i *Installer) Lock(ctx context.Context, before Lock, ref Reference, opts LockOptions) (Lock, error) {
 	verified, err := i.onAnyPlatform().verifyBy(ctx, ref, pick)
 	if err != nil {
 		return Lock{}, err
 	}
-	entry, err := i.lockEntry(ctx, verified, as)
+	entry, err := i.lockEntry(ctx, verified, opts.As)
 	if err != nil {
 		return Lock{}, failed("locking", ref.String(), err)
 	}

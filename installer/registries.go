@@ -7,15 +7,26 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
-// RegistryOptions say how registries are spoken to: credentials, certificates,
-// retries. The zero value reads what is public, over TLS, with the system's
-// certificate authorities and proxies.
+// RegistryOptions say how registries are spoken to. The zero value reads what is
+// public, over TLS, with the system's certificate authorities and proxies. The
+// fields, each with its own zero value for a default:
+//
+//   - Credentials func(ctx, host) (Credential, error), and CredentialFiles in
+//     Docker's format for hosts that it has nothing for;
+//   - TLS map[string]TLSFiles by host, "" for all others; CertificateFolders laid
+//     out as docker's and podman's certs.d; PlainHTTP hosts to speak to without;
+//   - Retries of a failed request (0 is five, negative none), FirstWait before the
+//     first (0 is 250 ms, it doubles up to 5 s), StallTimeout after which a silent
+//     connection is cut (0 is 30 s);
+//   - Transport beneath all that, UserAgent, and a Logger for retries.
 type RegistryOptions = ociregistry.Options
 
-// Credential is what a registry asks for. The zero value means none.
+// Credential is what a registry asks for: Username and Password, or an
+// IdentityToken or AccessToken. The zero value means none.
 type Credential = ociregistry.Credential
 
-// TLSFiles names certificate files in [RegistryOptions].
+// TLSFiles names PEM files of one host in [RegistryOptions]: CAFile, a file or a
+// folder of *.crt, and CertFile with KeyFile for a client certificate.
 type TLSFiles = ociregistry.TLSFiles
 
 // Registries opens repositories in the registries that references name. It is

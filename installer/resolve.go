@@ -85,7 +85,7 @@ func (i *Installer) resolve(ctx context.Context, ref Reference, choose chooser) 
 	if err := r.describe(ctx, src, found); err != nil {
 		return Resolution{}, err
 	}
-	i.events(Event{Step: StepResolved, Reference: ref, Version: r.Version.String()})
+	i.events(Event{Step: StepResolved, Reference: ref, Version: r.Version})
 	return r, nil
 }
 

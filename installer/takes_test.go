@@ -76,7 +76,7 @@ func TestLockedDowngrade(t *testing.T) {
 	}
 	s.runnerGets(t, "1", "1.2.3")
 	// Two entries that the runner cannot tell apart are refused, and nothing goes.
-	newer, err := s.installer.Lock(t.Context(), lock, reference(t, s.registry.Host+"/team/plugin:1.3"), alias, installer.ChangeOptions{})
+	newer, err := s.installer.Lock(t.Context(), lock, reference(t, s.registry.Host+"/team/plugin:1.3"), installer.LockOptions{As: alias})
 	if err != nil {
 		t.Fatal(err)
 	}

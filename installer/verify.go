@@ -152,7 +152,7 @@ func (i *Installer) verifyBy(ctx context.Context, ref Reference, choose chooser)
 	if err != nil {
 		return Verified{}, failed("verifying", exactly(resolution), err)
 	}
-	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version.String()})
+	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version})
 	return Verified{
 		Resolution: resolution, Verification: describeAdmission(rule, resolution, admitted), admission: admitted, unavailable: unavailable,
 	}.seal(), nil

@@ -129,7 +129,7 @@ func (c *installCmd) install(ctx context.Context, i *installer.Installer, refs [
 func writeInstalled(w io.Writer, installed []installer.Installed) error {
 	for _, one := range installed {
 		verb := "already installed"
-		if one.Changed {
+		if one.JustInstalled {
 			verb = "installed"
 		}
 		fmt.Fprintf(w, "%s %s %s for %s\n  %s\n  %s\n", verb, one.Receipt.Name, one.Receipt.Version, one.Receipt.Platform,
@@ -190,12 +190,12 @@ func (p *progressBars) event(e installer.Event) {
 	case installer.StepDownloading:
 		if p.bar == nil || e.Done < p.done {
 			p.close()
-			p.bar = p.app.Progress(e.Reference.Name()+" "+e.Version, e.Total)
+			p.bar = p.app.Progress(e.Reference.Name()+" "+e.Version.String(), e.Total)
 		}
 		p.bar.Add(e.Done - p.done)
 		p.done = e.Done
 	case installer.StepResolved, installer.StepVerified, installer.StepInstalled:
-		p.app.Logger().Debug("installing", "step", string(e.Step), "reference", e.Reference.String(), "version", e.Version)
+		p.app.Logger().Debug("installing", "step", string(e.Step), "reference", e.Reference.String(), "version", e.Version.String())
 	}
 }
 

@@ -81,7 +81,7 @@ signer and an older version than locked are refused.`,
 			return err
 		}
 		err = each(cmd.Context(), refs, func(ref installer.Reference) error {
-			next, err := i.Lock(cmd.Context(), lock, ref, as, *opts)
+			next, err := i.Lock(cmd.Context(), lock, ref, installer.LockOptions{As: as, ChangeOptions: *opts})
 			if err == nil {
 				lock = next
 			}

@@ -124,7 +124,7 @@ for now, and the latest release. Nothing is verified or changed.`,
 			if err == nil && (all || outdated.IsOutdated()) {
 				found = append(found, outdated)
 				rows = append(rows, []string{
-					one.Receipt.Name, one.Receipt.Version.String(), outdated.Wanted.String(), outdated.Latest.String(), one.Receipt.Reference.String(),
+					one.Receipt.Name, one.Receipt.Version.String(), outdated.Wanted.String(), latest(outdated), one.Receipt.Reference.String(),
 				})
 			}
 			return err
@@ -136,6 +136,14 @@ for now, and the latest release. Nothing is verified or changed.`,
 		return errors.Join(app.PrintTable(found, []string{"plugin", "installed", "wanted", "latest", "reference"}, rows, none), err)
 	})
 	return cmd
+}
+
+// latest is the newest release, or that there is none.
+func latest(o installer.Outdated) string {
+	if o.Latest == nil {
+		return "none"
+	}
+	return o.Latest.String()
 }
 
 // upToDate says why nothing is outdated.
