@@ -1,9 +1,7 @@
 package plugin_test
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -11,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -196,41 +193,7 @@ func peakMemory(t *testing.T, executable string) int64 {
 	return 0
 }
 
-// shared is what tests have in common: a folder, and in it the plugin's
-// executable, which takes seconds to link.
-var shared struct {
-	dir   string
-	build sync.Once
-	err   error
-}
-
-func TestMain(m *testing.M) {
-	var err error
-	if shared.dir, err = os.MkdirTemp("", "plugin-test-"); err != nil {
-		panic(err)
-	}
-	code := m.Run()
-	_ = os.RemoveAll(shared.dir)
-	os.Exit(code)
-}
-
-// buildExecutable returns the plugin's executable at a path of the test's own, by
-// which it finds its process.
 func buildExecutable(t *testing.T) string {
 	t.Helper()
-	built := filepath.Join(shared.dir, "fleeting-plugin-openstack")
-	shared.build.Do(func() {
-		cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", "-ldflags", "-s -w", "-o", built, "../cmd/fleeting-plugin-openstack")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			shared.err = fmt.Errorf("building the plugin: %w\n%s", err, out)
-		}
-	})
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	path := filepath.Join(t.TempDir(), filepath.Base(built))
-	if err := os.Link(built, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	return integration.BuildPluginBinary(t, "../cmd/fleeting-plugin-openstack", "fleeting-plugin-openstack")
 }

@@ -25,8 +25,8 @@ func stops() []syscall.Signal {
 }
 
 // TestExecutableEndsWithItsRunner: a runner that quits when its jobs have ended
-// needs the plugin until then. Of a plugin without a runner, nobody else would be
-// rid.
+// needs the plugin until then. A plugin without a runner, as one leaves that is
+// killed, ends by itself.
 func TestExecutableEndsWithItsRunner(t *testing.T) {
 	t.Parallel()
 	file := buildExecutable(t)
@@ -89,15 +89,12 @@ func endsWithoutRunner(t *testing.T, file string) {
 	if _, err := parent.Process.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(20*time.Second, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	late := time.AfterFunc(time.Minute, func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
 	if _, err := io.Copy(io.Discard, lines); err != nil { // until it has ended
 		t.Error(err)
 	}
 	if !late.Stop() {
-		t.Error("the plugin did not end on SIGTERM")
+		t.Error("the plugin did not end")
 	}
 }
 

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"gitlab.com/gitlab-org/fleeting/fleeting/plugin"
 )
@@ -18,5 +20,14 @@ func main() {
 	// The runner ends its plugins. Signals are about the runner: dumb-init, in its
 	// image, sends them to all of its process group.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM)
+	// But one that was killed ends nothing any more.
+	runner, look := os.Getppid(), time.NewTicker(2*time.Second)
+	go func() {
+		for range look.C {
+			if os.Getppid() != runner {
+				os.Exit(1)
+			}
+		}
+	}()
 	plugin.Main(&Group{}, plugin.VersionInfo{Name: "fleeting-plugin-acme", Version: version, Revision: revision})
 }
