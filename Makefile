@@ -19,9 +19,11 @@ BENCHFLAGS ?= -count 6
 KUBELET   ?=
 # The tags of tests that need more than the go command; lint reads them too.
 TAGS      := contract,e2e,interop,rehearsal
-# The folder of every module of the repository, and those that have code to lint:
-# to read Kubernetes' types takes minutes, so `make e2e` lints what uses them.
-MODULES    = $(dir $(shell git ls-files go.mod '*/go.mod'))
+# The folder of every module of the repository that can be tidied, and those that
+# have code to lint: to read Kubernetes' types takes minutes, so `make e2e` lints
+# what uses them. The runner's module cannot be had whole; its code says how it is
+# kept up to date.
+MODULES    = $(filter-out internal/e2e/runner/,$(dir $(shell git ls-files go.mod '*/go.mod')))
 KUBE      := internal/e2e/kube/
 CODE       = $(filter-out $(KUBE),$(foreach dir,$(MODULES),$(if $(wildcard $(dir)*.go),$(dir))))
 # Every shell script, whatever it is called.
@@ -121,7 +123,6 @@ packages: ## make .deb and .rpm packages of what `make dist` built for Linux (bu
 
 image: ## make the container image of fleeting-plugin of what `make dist` built for Linux, as a layout (build/image)
 	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
-	@rm -rf $(BUILD)/image
 	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -version $(VERSION) -revision $(REVISION) \
 		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
 

@@ -20,11 +20,12 @@ const (
 	oneWord = 30 * time.Second
 )
 
-// The commands that the modules in containerd and kube pin.
+// The commands that the modules in containerd, runner and kube pin.
 const (
 	containerdCommand = "github.com/containerd/containerd/v2/cmd/containerd"
 	shimCommand       = "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"
 	runpodCommand     = "./runpod"
+	runnerCommand     = "./gitlab-runner"
 	kubeletCommand    = "k8s.io/kubernetes/cmd/kubelet"
 	// withoutDrivers leaves out what containerd has for other file systems; two
 	// of them need C.

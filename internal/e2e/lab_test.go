@@ -41,8 +41,9 @@ const (
 	// version that the documentation's manifests name.
 	openstackVersion = "0.2.0"
 	// address of the registry. The runner looks up no plugin under a registry
-	// with a port, so the port is that of HTTP, on an address of our own.
-	address = "127.0.0.93:80"
+	// with a port, so the port is that of HTTP, on an address of our own; and its
+	// library asks without TLS where a name has 127.0.0.1 in it.
+	address = "127.0.0.193:80"
 	// owner is the path of our repositories, as in the documentation.
 	owner = "radome-io"
 )

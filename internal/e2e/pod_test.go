@@ -213,8 +213,13 @@ func (l *lab) trust(t *testing.T, objects []object, key []byte) []object {
 	t.Helper()
 	for _, one := range objects {
 		if one["kind"] == "ConfigMap" {
-			at[object](t, one, "data")["policy.toml"] = fmt.Sprintf("version = 1\n[[rule]]\nscope = %q\n[[rule.key]]\npem = '''\n%s'''\n", l.openstack.image, key)
+			at[object](t, one, "data")["policy.toml"] = l.policy(key)
 		}
 	}
 	return objects
+}
+
+// policy trusts a key for our plugin.
+func (l *lab) policy(key []byte) string {
+	return fmt.Sprintf("version = 1\n[[rule]]\nscope = %q\n[[rule.key]]\npem = '''\n%s'''\n", l.openstack.image, key)
 }

@@ -173,4 +173,13 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
 func unmount(dir string) error { return syscall.Unmount(dir, syscall.MNT_DETACH) }

@@ -39,13 +39,19 @@ func command(ctx context.Context, env []string, name string, args ...string) *ex
 // test failed.
 func serve(t *testing.T, log, name string, args ...string) {
 	t.Helper()
+	serveIn(t, "", log, name, args...)
+}
+
+// serveIn is serve in a folder, for daemons that a test ends itself.
+func serveIn(t *testing.T, dir, log, name string, args ...string) *os.Process {
+	t.Helper()
 	file, err := os.Create(log)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background()) // it outlives the test's context, for the cleanups
 	cmd := command(ctx, nil, name, args...)
-	cmd.Stdout, cmd.Stderr = file, file
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, file, file
 	if err := cmd.Start(); err != nil {
 		stop()
 		t.Fatal(err)
@@ -58,6 +64,7 @@ func serve(t *testing.T, log, name string, args ...string) {
 		}
 		_ = file.Close()
 	})
+	return cmd.Process
 }
 
 // await waits for a daemon or what it does.

@@ -15,6 +15,7 @@ func TestSoftware(t *testing.T) {
 	t.Cleanup(func() { r.print(t) })
 	t.Run("documentation", func(t *testing.T) { testDocumentation(t, r) })
 	l := newLab(t, r)
+	t.Run("runner", func(t *testing.T) { testRunner(t, l) })
 	t.Run("pin", func(t *testing.T) { testPin(t, l) })
 	t.Run("podman", func(t *testing.T) { testPodman(t, l) })
 	t.Run("pods", func(t *testing.T) { testPods(t, l) })

@@ -1,0 +1,157 @@
+//go:build e2e
+
+package e2e_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	runnerModule     = "gitlab.com/gitlab-org/gitlab-runner"
+	taskscalerModule = "gitlab.com/gitlab-org/fleeting/taskscaler"
+	simulatorPackage = "github.com/radome-io/fleeting-plugin-openstack/cmd/openstack-simulator"
+)
+
+// downloaded is the folder of a module that the runner's module requires.
+func downloaded(t *testing.T, module string) string {
+	t.Helper()
+	var found struct{ Dir string }
+	out := run(t, builtAlike(), "go", "mod", "download", "-C", "runner", "-json", module)
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return found.Dir
+}
+
+// buildRunner builds what can be had of GitLab Runner: see the runner's module.
+func (l *lab) buildRunner(t *testing.T) {
+	from := downloaded(t, taskscalerModule)
+	scaler := filepath.Join(l.dir, "runner", "taskscaler")
+	if err := os.CopyFS(scaler, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	const interfaces, defaults, added = "type Taskscaler interface {\n", "\tif options.capacityPerInstance <= 0 {\n", "later.go"
+	substitute(t, filepath.Join(scaler, "taskscaler.go"), interfaces, interfaces+"\tlater\n")
+	substitute(t, filepath.Join(scaler, "options.go"), defaults, "\toptions.complete()\n"+defaults)
+	copyFile(t, filepath.Join("runner", "absent", "taskscaler", added), filepath.Join(scaler, added))
+	mod := filepath.Join(l.dir, "runner", "go.mod")
+	for _, name := range []string{"go.mod", "go.sum"} {
+		copyFile(t, filepath.Join("runner", name), filepath.Join(filepath.Dir(mod), name))
+	}
+	run(t, nil, "go", "mod", "edit", "-replace="+taskscalerModule+"="+scaler, mod)
+	stamp := "-X " + runnerModule + "/common.VERSION=" + runnerVersion(t)
+	build(t, "runner", l.binaries(), "-trimpath", "-tags", "e2erunner", "-modfile", mod, "-ldflags=-s -w "+stamp, runnerCommand)
+}
+
+// runnerVersion is what the runner's module says of itself.
+func runnerVersion(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(readFile(t, filepath.Join(downloaded(t, runnerModule), "VERSION")))
+}
+
+// substitute replaces the only occurrence of a text in a file.
+func substitute(t *testing.T, file, old, instead string) {
+	t.Helper()
+	content := readFile(t, file)
+	if n := strings.Count(content, old); n != 1 {
+		t.Fatalf("%s has %q %d times, not once", file, old, n)
+	}
+	writeFile(t, file, strings.Replace(content, old, instead, 1))
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	writeFile(t, to, readFile(t, from))
+}
+
+// testRunner has GitLab Runner find our plugin, and run jobs with it.
+func testRunner(t *testing.T, l *lab) {
+	software := "gitlab-runner " + runnerVersion(t) + ", reduced"
+	l.report.check(t, software, "build, with our simulator", func(t *testing.T) {
+		l.buildRunner(t)
+		compile(t, architectures()[0], "", l.program("openstack-simulator"), simulatorPackage)
+		// The simulator names the plugin beside it.
+		run(t, nil, "ln", filepath.Join(l.dir, "dist", l.openstack.title, "linux", architectures()[0], "plugin"), l.program("fleeting-plugin-openstack"))
+	})
+	if t.Failed() {
+		return
+	}
+	for _, c := range findings() {
+		l.report.check(t, software, c.what, func(t *testing.T) { c.find(t, l) })
+	}
+	for _, c := range runs() {
+		l.report.check(t, software, c.what, func(t *testing.T) { c.run(t, l.newSite(t, c.changes...)) })
+	}
+}
+
+func (l *lab) program(name string) string { return filepath.Join(l.binaries(), name) }
+
+// finding is a way in which the runner gets to see the plugin.
+type finding struct {
+	what string
+	find func(t *testing.T, l *lab)
+}
+
+func findings() []finding {
+	return []finding{
+		{"fleeting install brings the plugin, and list finds it", func(t *testing.T, l *lab) {
+			h := l.newHome(t)
+			if out, err := h.fleeting(t, "list"); err == nil || !strings.Contains(out, "plugin not found") {
+				t.Errorf("before the installation: %v, %s", err, out)
+			}
+			if out, err := h.fleeting(t, "install"); err != nil || !strings.Contains(out, l.openstack.folder()) {
+				t.Fatalf("install: %v, %s", err, out)
+			}
+			h.mustFind(t)
+		}},
+		{"fleeting list finds what fleeting-plugin installed", func(t *testing.T, l *lab) {
+			h := l.newHome(t)
+			tool := filepath.Join(l.dir, "tool", architectures()[0])
+			policy := filepath.Join(h.dir, "policy.toml")
+			writeFile(t, policy, l.policy(l.publicKey))
+			run(t, h.env(), tool, "install", "--config", h.config, "--policy", policy)
+			h.mustFind(t)
+		}},
+	}
+}
+
+// home is of a user with a config.toml.
+type home struct {
+	l           *lab
+	dir, config string
+}
+
+func (l *lab) newHome(t *testing.T) home {
+	t.Helper()
+	h := home{l: l, dir: t.TempDir()}
+	h.config = filepath.Join(h.dir, "config.toml")
+	writeFile(t, h.config, l.local(documentation(t, "config.toml")))
+	return h
+}
+
+func (h home) env() []string { return []string{"HOME=" + h.dir, "FLEETING_PLUGIN_PATH="} }
+
+// fleeting runs a subcommand of `gitlab-runner fleeting`.
+func (h home) fleeting(t *testing.T, command string) (string, error) {
+	t.Helper()
+	_, out, err := try(t, h.env(), h.l.program("gitlab-runner"), "fleeting", "--config", h.config, command)
+	return out, err
+}
+
+// mustFind has the runner name the plugin, which is what was published.
+func (h home) mustFind(t *testing.T) {
+	t.Helper()
+	out, err := h.fleeting(t, "list")
+	want := filepath.Join(h.dir, ".config", "fleeting", "plugins", h.l.openstack.folder(), "plugin")
+	if err != nil || !strings.Contains(out, "plugin: "+h.l.openstack.image) || !strings.Contains(out, "path: "+want+"\n") {
+		t.Fatalf("list: %v, want %s\n%s", err, want, out)
+	}
+	if got := reported(t, want); got != h.l.openstack.version {
+		t.Errorf("it is version %s", got)
+	}
+	t.Log(strings.TrimSpace(out))
+}
