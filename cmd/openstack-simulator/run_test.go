@@ -19,6 +19,20 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// refused runs a command that has to end by itself, and gives its exit code and
+// what it said. One that serves instead is ended, and fails the test.
+func refused(t *testing.T, args ...string) (int, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	var errs strings.Builder
+	code := run(ctx, args, io.Discard, &errs)
+	if code == 0 {
+		t.Errorf("%v: it served", args)
+	}
+	return code, errs.String()
+}
+
 // started runs the command until the function that it returns is called, which
 // gives its exit code, and waits until it answers.
 func started(t *testing.T, dir string, args ...string) (stop func() int) {
@@ -121,12 +135,8 @@ func TestASecondStartLeavesTheFirstAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var errs strings.Builder
-	if code := run(t.Context(), []string{"--listen", first.Addr().String(), "--dir", dir}, io.Discard, &errs); code != exitFailed {
-		t.Errorf("exit code %d", code)
-	}
-	if !strings.Contains(errs.String(), "--listen") {
-		t.Errorf("the message names no way out: %s", errs.String())
+	if code, errs := refused(t, "--listen", first.Addr().String(), "--dir", dir); code != exitFailed || !strings.Contains(errs, "--listen") {
+		t.Errorf("exit code %d, and the message names no way out: %s", code, errs)
 	}
 	for _, name := range files {
 		if content, err := os.ReadFile(filepath.Join(dir, name)); err != nil || string(content) != "the first one's" {
@@ -134,7 +144,7 @@ func TestASecondStartLeavesTheFirstAlone(t *testing.T) {
 		}
 	}
 	untouched := filepath.Join(t.TempDir(), "cloud")
-	run(t.Context(), []string{"--listen", first.Addr().String(), "--dir", untouched}, io.Discard, io.Discard)
+	refused(t, "--listen", first.Addr().String(), "--dir", untouched)
 	if _, err := os.Stat(untouched); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a failed start left a folder behind (%v)", err)
 	}
@@ -147,9 +157,8 @@ func TestAFolderHasOneSimulator(t *testing.T) {
 	dir := t.TempDir()
 	stop := started(t, dir)
 	before := contents(t, dir)
-	var errs strings.Builder
-	if code := run(t.Context(), []string{"--listen", "127.0.0.1:0", "--dir", dir}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "choose another folder") {
-		t.Errorf("exit code %d: %s", code, errs.String())
+	if code, errs := refused(t, "--listen", "127.0.0.1:0", "--dir", dir); code != exitFailed || !strings.Contains(errs, "choose another folder") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if diff := cmp.Diff(before, contents(t, dir)); diff != "" {
 		t.Errorf("the first one's files (-before +after):\n%s", diff)
@@ -188,9 +197,8 @@ func TestATakenSSHPortIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(t.TempDir(), "cloud")
-	var errs strings.Builder
-	if code := run(t.Context(), []string{"--listen", "127.0.0.1:0", "--dir", dir, "--ssh-port", port}, io.Discard, &errs); code != exitFailed || !strings.Contains(errs.String(), "choose another port with --ssh-port") {
-		t.Errorf("exit code %d: %s", code, errs.String())
+	if code, errs := refused(t, "--listen", "127.0.0.1:0", "--dir", dir, "--ssh-port", port); code != exitFailed || !strings.Contains(errs, "choose another port with --ssh-port") {
+		t.Errorf("exit code %d: %s", code, errs)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a failed start left a folder behind (%v)", err)
@@ -256,9 +264,8 @@ func TestWrongUse(t *testing.T) {
 		"--lsten x":                "did you mean --listen?",
 		"serve":                    "unexpected argument",
 	} {
-		var errs strings.Builder
-		if code := run(t.Context(), append(strings.Fields(args), "--dir", t.TempDir()), io.Discard, &errs); code != exitUsage || !strings.Contains(errs.String(), says) || strings.Count(errs.String(), "\n") != 1 {
-			t.Errorf("%s: exit code %d, want %q in one line: %s", args, code, says, errs.String())
+		if code, errs := refused(t, append(strings.Fields(args), "--dir", t.TempDir())...); code != exitUsage || !strings.Contains(errs, says) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: exit code %d, want %q in one line: %s", args, code, says, errs)
 		}
 	}
 }
@@ -281,9 +288,8 @@ func TestTellsABrowserWhatItIs(t *testing.T) {
 func TestRefusesToServeOthers(t *testing.T) {
 	t.Parallel()
 	for _, listen := range []string{"0.0.0.0:5000", ":5000", "192.0.2.1:5000", "nonsense"} {
-		var errs strings.Builder
-		if code := run(t.Context(), []string{"--listen", listen, "--dir", t.TempDir()}, io.Discard, &errs); code != exitUsage {
-			t.Errorf("--listen %s: exit code %d: %s", listen, code, errs.String())
+		if code, errs := refused(t, "--listen", listen, "--dir", t.TempDir()); code != exitUsage {
+			t.Errorf("--listen %s: exit code %d: %s", listen, code, errs)
 		}
 	}
 }
