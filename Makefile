@@ -135,7 +135,7 @@ contract: ## compare the simulator with real OpenStack services (OPENSTACK_LAB)
 interop: ## compare with cosign and the runner's installer (builds them)
 	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/interop/... ./packager/internal/signer ./installer/internal/trust
 
-e2e: ## run the artifact in real container software (Debian packages, root); KUBELET=1 builds and runs a kubelet, too
+e2e: ## run the artifact in real container software and GitLab Runner (Debian packages, root); KUBELET=1 builds and runs a kubelet, too
 	cd $(KUBE) && $(LINT) run ./...
 	E2E_KUBELET='$(KUBELET)' $(GO) test -count=1 -tags e2e -timeout 40m -v ./internal/e2e
 

@@ -8,6 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 const (
@@ -83,6 +86,7 @@ func testRunner(t *testing.T, l *lab) {
 	for _, c := range findings() {
 		l.report.check(t, software, c.what, func(t *testing.T) { c.find(t, l) })
 	}
+	l.report.check(t, software+", podman "+version(t, "podman", "--version"), "fleeting list in a container finds what bootstrap brought", l.listInContainer)
 	for _, c := range runs() {
 		l.report.check(t, software, c.what, func(t *testing.T) { c.run(t, l.newSite(t, c.changes...)) })
 	}
@@ -154,4 +158,26 @@ func (h home) mustFind(t *testing.T) {
 		t.Errorf("it is version %s", got)
 	}
 	t.Log(strings.TrimSpace(out))
+}
+
+// listInContainer puts the runner into an image and lets it look as it does in
+// the documentation's Pods, where an init container brought the plugin.
+func (l *lab) listInContainer(t *testing.T) {
+	arch, image := architectures()[0], l.registry.Host+"/gitlab-runner:1"
+	reference, err := name.ParseReference(image, name.Insecure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := remote.Write(reference, imageOf(t, arch, l.program("gitlab-runner"), "gitlab-runner", "/gitlab-runner"), remote.WithContext(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	p, dir, config := newPodman(t, l), pluginVolume(t), "/etc/gitlab-runner/config.toml"
+	p.bootstrap(t, l.openstack, l.openstack.reference(), arch, dir, identities()[1])
+	args := append([]string{
+		"run", "--rm", "--network", "none", "-v", dir + ":/plugins:ro", "-v", l.newHome(t).config + ":" + config + ":ro", "-e", "FLEETING_PLUGIN_PATH=/plugins",
+	}, confined("100:65533")...)
+	out := p.run(t, append(args, image, "fleeting", "--config", config, "list")...)
+	if want := "path: " + filepath.Join("/plugins", l.openstack.folder(), "plugin") + "\n"; !strings.Contains(out, want) {
+		t.Errorf("it says %s, want %s", out, want)
+	}
 }
