@@ -77,6 +77,17 @@ func (in input) size() int64 {
 // Dir returns the folder that was scanned.
 func (d *Dist) Dir() string { return d.dir }
 
+// Revision returns the commit that the executables say to be built from, "" if
+// they do not.
+func (d *Dist) Revision() string {
+	for _, in := range d.inputs {
+		if in.info != nil && settingOf(in.info, "vcs.revision") != "" && settingOf(in.info, "vcs.modified") != "true" {
+			return settingOf(in.info, "vcs.revision")
+		}
+	}
+	return ""
+}
+
 // Warnings returns what the publisher should look at.
 func (d *Dist) Warnings() []Warning { return slices.Clone(d.warnings) }
 

@@ -52,7 +52,7 @@ func DetectBuild(lookup func(string) (string, bool)) Build {
 	default:
 		return Build{
 			Type: BuildTypeLocal, Builder: BuildTypeLocal,
-			Parameters: map[string]any{"command": "fleeting-plugin release"},
+			Parameters: map[string]any{"tool": "fleeting-plugin"},
 		}
 	}
 }

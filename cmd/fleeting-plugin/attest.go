@@ -39,16 +39,23 @@ attached them.`,
 		if err != nil {
 			return err
 		}
-		predicates, err := statements.read(app)
-		if err != nil {
-			return err
-		}
 		repo, tag, err := openTarget(registry, args[0])
 		if err != nil {
 			return err
 		}
 		if tag == "" {
 			return cli.Usagef("%s: name the version or digest to attest", args[0])
+		}
+		if err := statements.check(); err != nil {
+			return err
+		}
+		said, err := packager.PublishedMetadata(cmd.Context(), repo, tag)
+		if err != nil {
+			return err
+		}
+		predicates, err := statements.read(app, said)
+		if err != nil {
+			return err
 		}
 		signed, err := packager.Attest(cmd.Context(), repo, tag, signer, predicates, packager.SignOptions{
 			Report: func(e packager.Event) { report(app, e) },
@@ -79,15 +86,28 @@ func (s *statementFlags) addLDFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.ldflags, "ldflags", "", "say in the provenance which -ldflags the executables were built with, so that others can rebuild them")
 }
 
-// read gathers what is attested beside the bills of materials.
-func (s *statementFlags) read(app *cli.App) ([]packager.Predicate, error) {
-	var all []packager.Predicate
+// check refuses flags of the linker that are empty, as a command that failed gives
+// them.
+func (s *statementFlags) check() error {
 	if s.set.Changed("ldflags") && strings.TrimSpace(s.ldflags) == "" {
-		return nil, cli.Hint(cli.Usagef("--ldflags is empty"),
+		return cli.Hint(cli.Usagef("--ldflags is empty"),
 			"see what the command prints that was to give them, such as make -s ldflags; or leave --ldflags out")
+	}
+	return nil
+}
+
+// read gathers what is attested beside the bills of materials. A build by hand is
+// of the source that the artifact says.
+func (s *statementFlags) read(app *cli.App, artifact packager.Metadata) ([]packager.Predicate, error) {
+	var all []packager.Predicate
+	if err := s.check(); err != nil {
+		return nil, err
 	}
 	if s.provenance {
 		build := packager.DetectBuild(app.LookupEnv)
+		if build.Type == packager.BuildTypeLocal && artifact.Source != "" {
+			build.Source, build.Revision = "git+"+artifact.Source, artifact.Revision
+		}
 		build.LDFlags = s.ldflags
 		p, err := build.Provenance()
 		if err != nil {

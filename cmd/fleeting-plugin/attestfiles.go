@@ -48,7 +48,7 @@ A BUNDLE that is there is replaced if it is about the same files.`,
 		if err != nil {
 			return err
 		}
-		predicates, err := statements.read(app)
+		predicates, err := statements.read(app, packager.Metadata{})
 		if err != nil {
 			return err
 		}

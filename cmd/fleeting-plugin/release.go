@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -84,7 +85,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	}
 	if f.opts.Signer != nil {
 		f.statements.provenance = !f.noProvenance
-		if f.opts.Predicates, err = f.statements.read(app); err != nil {
+		if err := f.statements.check(); err != nil {
 			return err
 		}
 	}
@@ -101,6 +102,13 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	}
 	if f.opts.PackOptions, err = pack.options(); err != nil {
 		return explain(err)
+	}
+	if f.opts.Signer != nil {
+		said := f.opts.Metadata
+		said.Revision = cmp.Or(said.Revision, dist.Revision())
+		if f.opts.Predicates, err = f.statements.read(app, said); err != nil {
+			return err
+		}
 	}
 	var result releaseResult
 	if result.Released, err = packager.Release(cmd.Context(), dist, v, repo, f.opts); err != nil {

@@ -2,13 +2,8 @@ package rebuild
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
-	"time"
 
-	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-
-	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -20,7 +15,7 @@ func Pack(ctx context.Context, dir, work, version string, annotation func(string
 	if err != nil {
 		return nil, err
 	}
-	metadata, err := metadataOf(annotation)
+	metadata, err := packager.ReadMetadata(annotation)
 	if err != nil {
 		return nil, err
 	}
@@ -29,31 +24,4 @@ func Pack(ctx context.Context, dir, work, version string, annotation func(string
 		return nil, err
 	}
 	return packager.Pack(ctx, dist, v, filepath.Join(work, "layout"), packager.PackOptions{Metadata: metadata, SkipSBOM: true})
-}
-
-// metadataOf reads back what [packager.Pack] wrote into annotations.
-func metadataOf(annotation func(string) string) (packager.Metadata, error) {
-	m := packager.Metadata{
-		Title: annotation(ocispec.AnnotationTitle), Description: annotation(ocispec.AnnotationDescription),
-		Revision: annotation(ocispec.AnnotationRevision), Source: annotation(ocispec.AnnotationSource),
-		URL: annotation(ocispec.AnnotationURL), Documentation: annotation(ocispec.AnnotationDocumentation),
-		Licenses: annotation(ocispec.AnnotationLicenses), Vendor: annotation(ocispec.AnnotationVendor),
-		Authors: annotation(ocispec.AnnotationAuthors),
-	}
-	// Without it, the artifact was made without a time.
-	if text := annotation(ocispec.AnnotationCreated); text != "" {
-		created, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return m, fmt.Errorf("annotation %s: %w", ocispec.AnnotationCreated, err)
-		}
-		m.Created = created
-	}
-	if text := annotation(artifact.AnnotationMetadata); text != "" {
-		said, err := artifact.DecodeMetadata(text)
-		if err != nil {
-			return m, err
-		}
-		m.MinimumRunner, m.Protocol = said.MinimumRunner, said.Protocol
-	}
-	return m, nil
 }
