@@ -32,7 +32,7 @@ func enter(path string) (*folder, error) {
 		return nil, fmt.Errorf("--dir %s: %w", path, err)
 	}
 	if !taken {
-		return nil, fmt.Errorf("--dir %s: another %s that runs has its files there; choose another folder", path, program)
+		return nil, fmt.Errorf("--dir %s: another %s, which still runs, has its files there; choose another folder", path, program)
 	}
 	return &folder{path: path, lock: lock}, nil
 }
