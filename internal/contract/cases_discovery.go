@@ -8,6 +8,14 @@ func discoveryCases() []Case {
 			}
 			s.Bare("image v2", get, "image", "/v2/", nil)
 		}},
+		{"unknown-methods", func(s *Session) {
+			for _, known := range []struct{ service, path string }{
+				{"identity", "/auth/tokens"}, {"identity", "/auth/projects"}, {"compute", "/servers"}, {"image", "/v2/images"}, {"volume", "/types"},
+			} {
+				s.Call("PUT of "+known.path+" of "+known.service, put, known.service, known.path, object{})
+				s.Bare("the same without a token", put, known.service, known.path, object{})
+			}
+		}},
 		{"identity-tokens", func(s *Session) {
 			main := s.cloud.main
 			password := passwordRequest(main, main.Auth.Password)

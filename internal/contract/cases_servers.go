@@ -44,6 +44,7 @@ func serverCases() []Case {
 			s.Call("show", get, "compute", path, nil)
 		}},
 		{"server-external-network", func(s *Session) {
+			s.Call("the network, in brief", get, "network", "/v2.0/networks?name=public&fields=id&fields=name&fields=router:external&fields=shared", nil)
 			path := s.Server("create", "contract-external", object{"networks": []any{object{"uuid": s.Network("public")}}})
 			s.State(path, "ERROR")
 			s.Call("show", get, "compute", path, nil)

@@ -38,6 +38,7 @@ func volumeCases() []Case {
 			}
 			s.Call("too small for the image", post, "compute", "/servers", s.Spec("contract-x", small))
 		}},
+		{"volume-types", func(s *Session) { s.Call("types", get, "volume", "/types", nil) }},
 		{"volume-zones", func(s *Session) { s.Call("zones", get, "volume", "/os-availability-zone", nil) }},
 		{"volume-quota", func(s *Session) {
 			s.Tiny()

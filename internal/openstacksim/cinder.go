@@ -18,6 +18,9 @@ type volume struct {
 	created                   time.Time
 }
 
+// cinderDefault is the type that Cinder makes for itself.
+const cinderDefault = "__DEFAULT__"
+
 func (s *Simulator) cinderRoutes() []route {
 	const root = "/volume/v3/{project}"
 	return []route{
@@ -191,8 +194,12 @@ func (s *Simulator) deleteVolume(c *call) (*answer, error) {
 func (s *Simulator) listVolumeTypes(*call) (*answer, error) {
 	views := []any{}
 	for _, name := range s.volumeTypes {
+		var description any
+		if name == cinderDefault {
+			description = "Default Volume Type"
+		}
 		views = append(views, map[string]any{
-			"id": volumeTypeID(name), "name": name, "is_public": true, "description": nil,
+			"id": volumeTypeID(name), "name": name, "is_public": true, "description": description,
 			"os-volume-type-access:is_public": true, "extra_specs": map[string]any{},
 		})
 	}

@@ -135,6 +135,7 @@ func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) 
 // with this method: Nova and Cinder do not tell the two apart, the others have
 // words of their own.
 func noRoute(c *call, status int) error {
+	c.unrouted = true
 	e := &apiError{status: http.StatusNotFound, kind: kindNoRoute, message: "The resource could not be found."}
 	if status != http.StatusMethodNotAllowed || c.service == serviceCompute || c.service == serviceVolume {
 		return e
@@ -195,11 +196,11 @@ func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
 	refused := truth.status == http.StatusUnauthorized
 	if !c.plain && (!refused || c.service != serviceImage) {
 		header.Set("X-Openstack-Request-Id", c.requestID)
-		if c.service == serviceCompute || c.service == serviceVolume && !refused {
+		if c.service == serviceCompute || c.service == serviceVolume && !refused && !c.unrouted {
 			header.Set("X-Compute-Request-Id", c.requestID)
 		}
 	}
-	if c.service == serviceVolume && !c.plain && !refused {
+	if c.service == serviceVolume && !c.plain && !refused && !c.unrouted {
 		header.Set("Openstack-Api-Version", "volume 3.0")
 		header.Set("Vary", "OpenStack-API-Version")
 	}

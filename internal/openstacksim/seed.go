@@ -179,7 +179,7 @@ func DefaultSeed() Seed {
 				{Ingress: true, Ethertype: "IPv6", Protocol: "tcp", Port: 22, Remote: "::/0"},
 			}},
 		},
-		VolumeTypes: []string{"lab"},
+		VolumeTypes: []string{"lab", cinderDefault},
 		Regions:     []string{DefaultRegion},
 	}
 }
