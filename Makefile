@@ -4,9 +4,12 @@ SHELL       := /bin/bash
 .DEFAULT_GOAL := help
 
 GO        ?= go
-TOOL      := $(GO) tool -modfile=internal/tools/go.mod
-ACTIONLINT := $(GO) tool -modfile=internal/tools/actionlint/go.mod actionlint
-LINT      := $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod golangci-lint
+# Tests, linters and tools are compiled as releases are, because tests build our
+# commands: otherwise all of CI would compile nearly everything twice.
+LIKE      := CGO_ENABLED=0 GOFLAGS='$(shell $(GO) env GOFLAGS) -trimpath'
+TOOL      := $(LIKE) $(GO) tool -modfile=internal/tools/go.mod
+ACTIONLINT := $(LIKE) $(GO) tool -modfile=internal/tools/actionlint/go.mod actionlint
+LINT      := $(LIKE) $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod golangci-lint
 BUILD     := build
 VERSION   ?= $(shell v=$$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null) && echo "$${v\#v}" || echo 0.0.0-dev)
 override VERSION := $(patsubst v%,%,$(VERSION))
@@ -48,8 +51,9 @@ build: ## build the commands for this machine into build/bin
 	@mkdir -p $(BUILD)/bin
 	$(GOBUILD) -o $(BUILD)/bin/ ./cmd/...
 
+# `make lint` vets, and would be a second time here.
 test: ## run every test that needs no installed service
-	$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -timeout 10m ./...
+	$(TOOL) gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg -- -vet=off -timeout 10m ./...
 
 lint: ## check style, import arrows, workflows and scripts
 	$(LINT) fmt --diff ./...
@@ -72,7 +76,7 @@ tidy: ## tidy the go.mod files
 
 # Minimising one input may take a minute by default, in which nothing else is tried.
 fuzz: ## run each fuzz target for FUZZTIME (30s)
-	@$(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | while read -r pkg; do \
+	@export $(LIKE); $(GO) list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | while read -r pkg; do \
 		$(GO) test -list '^Fuzz' "$$pkg" | { grep '^Fuzz' || true; } | while read -r target; do \
 			echo "--- $$pkg $$target"; \
 			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 2s "$$pkg" || exit 1; \
@@ -81,7 +85,7 @@ fuzz: ## run each fuzz target for FUZZTIME (30s)
 
 bench: ## run the benchmarks six times and summarise them (BENCHFLAGS)
 	@mkdir -p $(BUILD)
-	$(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee $(BUILD)/bench.txt
+	$(LIKE) $(GO) test -run '^$$' -bench . -benchmem $(BENCHFLAGS) ./... | tee $(BUILD)/bench.txt
 	$(TOOL) benchstat $(BUILD)/bench.txt
 
 cover: ## measure test coverage, into build/cover.html
@@ -91,7 +95,7 @@ cover: ## measure test coverage, into build/cover.html
 	$(GO) tool cover -func=$(BUILD)/cover.out | tail -1
 
 demo: ## show the main job, from source to a running server and back to none
-	@$(GO) run ./internal/demo/cmd/demo
+	@$(LIKE) $(GO) run ./internal/demo/cmd/demo
 
 dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
 	$(DIST) build -o $(BUILD)/dist -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
