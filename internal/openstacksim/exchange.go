@@ -194,13 +194,14 @@ func (s *Simulator) disturb(ctx context.Context, c *call, truth *answer, fault F
 func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
 	header.Set("Content-Type", "application/json")
 	refused := truth.status == http.StatusUnauthorized
+	byCinder := c.service == serviceVolume && !refused && !c.unrouted // and not by what stands in front of it
 	if !c.plain && (!refused || c.service != serviceImage) {
 		header.Set("X-Openstack-Request-Id", c.requestID)
-		if c.service == serviceCompute || c.service == serviceVolume && !refused && !c.unrouted {
+		if c.service == serviceCompute || byCinder {
 			header.Set("X-Compute-Request-Id", c.requestID)
 		}
 	}
-	if c.service == serviceVolume && !c.plain && !refused && !c.unrouted {
+	if byCinder && !c.plain {
 		header.Set("Openstack-Api-Version", "volume 3.0")
 		header.Set("Vary", "OpenStack-API-Version")
 	}
