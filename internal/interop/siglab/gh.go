@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,9 +15,13 @@ import (
 	"github.com/gofrs/flock"
 )
 
-// GHVersion is the release of GitHub's command line tool that is asked. Its
-// module's go.sum pins what it is built of.
-const GHVersion = "v2.83.2"
+// GHVersion is the release of GitHub's command line tool that is asked, ghSum the
+// checksum of its module, whose own go.sum pins the rest.
+const (
+	GHVersion = "v2.83.2"
+	ghModule  = "github.com/cli/cli/v2"
+	ghSum     = "h1:sWn3WQH2sK9sYdN5G+P7j49DYwIIg9p0pS/7sRDCvGI="
+)
 
 // OpenGH builds gh on first use; the log shows that. It takes some minutes.
 func (l *Lab) OpenGH(ctx context.Context, log io.Writer) error {
@@ -25,24 +30,40 @@ func (l *Lab) OpenGH(ctx context.Context, log io.Writer) error {
 		return fmt.Errorf("locking the lab: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
-	folder := l.Path("bin", "gh-"+GHVersion)
-	if _, err := os.Stat(filepath.Join(folder, "gh")); err == nil {
+	if _, err := os.Stat(l.gh()); err == nil {
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, "go", "install", "-trimpath", "github.com/cli/cli/v2/cmd/gh@"+GHVersion) // #nosec G204 -- a constant
-	cmd.Env = append(os.Environ(), "GOBIN="+folder, "CGO_ENABLED=0", "GOFLAGS=")
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("building gh %s: %w", GHVersion, err)
+	var module struct{ Dir, Sum string }
+	out, err := goCommand(ctx, os.TempDir(), log, "mod", "download", "-json", ghModule+"@"+GHVersion)
+	if err != nil {
+		return err
 	}
-	return nil
+	if err := json.Unmarshal(out, &module); err != nil || module.Sum != ghSum {
+		return errors.Join(fmt.Errorf("gh %s has the checksum %q, want %q", GHVersion, module.Sum, ghSum), err)
+	}
+	_, err = goCommand(ctx, module.Dir, log, "build", "-mod=readonly", "-trimpath", "-o", l.gh(),
+		"-ldflags", "-s -w -X "+ghModule+"/internal/build.Version="+GHVersion, "./cmd/gh")
+	return err
+}
+
+func (l *Lab) gh() string { return l.Path("bin", "gh-"+GHVersion) }
+
+func goCommand(ctx context.Context, dir string, log io.Writer, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...) // #nosec G204 -- arguments of this file
+	cmd.Dir, cmd.Stderr = dir, log
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go %s: %w", args[0], err)
+	}
+	return out, nil
 }
 
 // GH runs gh, cut off from the caller's own settings and from every host but
 // this one, and returns what it printed. An error holds that too. Its token is
 // none: it insists on having one for what it fetches from a registry.
 func (l *Lab) GH(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, l.Path("bin", "gh-"+GHVersion, "gh"), args...) // #nosec G204 -- built by OpenGH
+	cmd := exec.CommandContext(ctx, l.gh(), args...) // #nosec G204 -- built by OpenGH
 	cmd.Env = []string{
 		"HOME=" + l.Path("home"), "DOCKER_CONFIG=" + l.Path("home", ".docker"), "GH_CONFIG_DIR=" + l.Path("home", "gh"),
 		"GH_TOKEN=none", "GH_NO_UPDATE_NOTIFIER=1",
