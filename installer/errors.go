@@ -9,6 +9,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
@@ -56,6 +57,8 @@ var (
 	ErrNoVersion = errors.New("no version satisfies the constraint")
 	// ErrNoPlatform: the artifact has nothing for the platform.
 	ErrNoPlatform = errors.New("nothing for this platform")
+	// ErrInvalidPlatform: text that names no platform, such as linux/arm64.
+	ErrInvalidPlatform = artifact.ErrPlatform
 	// ErrPartial: the index names manifests that are not there, as in a mirror of
 	// single platforms. It comes as a [PartialError], which matches ErrNotFound, too.
 	ErrPartial = errors.New("not all platforms are there")

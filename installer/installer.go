@@ -82,7 +82,7 @@ func WithSource(open Opener) Option {
 }
 
 // WithPlatform chooses for another platform than the one this process runs on,
-// such as linux/arm/v7 or linux/armv7.
+// such as linux/arm/v7 or linux/armv7. What is none is [ErrInvalidPlatform].
 func WithPlatform(platform string) Option {
 	return func(i *Installer) error {
 		p, err := artifact.ParsePlatform(platform)

@@ -35,7 +35,7 @@ type Destination interface {
 
 // MirrorOptions say what of an artifact is copied.
 type MirrorOptions struct {
-	// Platforms to copy, such as linux/arm64; all if empty. The index stays as it
+	// Platforms to copy, such as linux/arm64, read as by [WithPlatform]; all if empty. The index stays as it
 	// is, byte for byte, so that its signature does, and names platforms that are
 	// not there. Layouts take that; a registry that does not is [ErrSparse].
 	Platforms []string

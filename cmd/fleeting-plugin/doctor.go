@@ -121,9 +121,13 @@ func (d *doctor) write(w io.Writer) error {
 	const margin = len("warning") + len("configuration") + 4
 	for _, f := range d.findings {
 		label := fmt.Sprintf("%-7s  %-13s  ", f.State, f.Check)
-		detail := d.app.Wrap(f.Detail, margin)
+		text := f.Detail
+		if d.app.Cuts() {
+			text = short(text)
+		}
+		detail := d.app.Wrap(text, margin)
 		if f.Next != "" {
-			detail = append(detail, d.app.Wrap("next: "+f.Next, margin)...)
+			detail = append(detail, "next: "+f.Next) // in one line, to be copied
 		}
 		for _, line := range detail {
 			if _, err := fmt.Fprintf(w, "%s%s\n", label, line); err != nil {

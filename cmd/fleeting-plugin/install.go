@@ -94,7 +94,7 @@ func (c *installCmd) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return installLocked(ctx, c.app, i, lock, refs)
+		return installLocked(ctx, c.app, i, lock, refs, progress)
 	}
 	return c.install(ctx, i, refs, progress)
 }

@@ -91,6 +91,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrNotPlugin, cli.Failed, "check the reference: fleeting-plugin inspect REF"},
 		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
 		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
+		{installer.ErrInvalidPlatform, cli.Usage, "write it as os/arch[/variant], such as linux/arm64 or linux/arm/v7"},
 		{installer.ErrInvalidPolicy, cli.Usage, "mend the file; https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md has every key"},
 		{installer.ErrNotLocked, cli.NotFound, "fleeting-plugin lock REF"},
 		{installer.ErrInvalidLock, cli.Usage, "write it anew: fleeting-plugin lock"},

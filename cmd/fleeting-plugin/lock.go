@@ -117,10 +117,11 @@ func writeLock(name string, lock installer.Lock) error {
 }
 
 // installLocked installs exactly what a lock has.
-func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lock installer.Lock, refs []installer.Reference) error {
+func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lock installer.Lock, refs []installer.Reference, progress *progressBars) error {
 	installed := []installer.Installed{}
 	err := each(ctx, refs, func(ref installer.Reference) error {
 		one, err := i.InstallLocked(ctx, lock, ref)
+		progress.close()
 		if err == nil {
 			installed = append(installed, one)
 		}

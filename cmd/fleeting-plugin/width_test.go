@@ -35,7 +35,7 @@ func TestTerminal(t *testing.T) {
 		for line := range strings.Lines(run(80, args...)) {
 			// What doctor says is broken between words only: a path can be longer.
 			words := len(strings.Fields(line))
-			if columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); columns > 80 && (args[0] != "doctor" || words > 3) {
+			if columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); columns > 80 && (args[0] != "doctor" || words > 3 && !strings.Contains(line, "next: ")) {
 				t.Errorf("%v: %d columns: %q", args, columns, line)
 			}
 		}

@@ -34,6 +34,9 @@ func (a *App) TableFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&a.whole, "no-trunc", false, "cut nothing, though the terminal is narrower; what is no terminal gets everything in any case")
 }
 
+// Cuts says whether what is long is cut to a terminal.
+func (a *App) Cuts() bool { return a.width() > 0 }
+
 // width is what a line may take, 0 for no limit.
 func (a *App) width() int {
 	if a.whole {
