@@ -154,9 +154,6 @@ func (s shown) judge(t *testing.T, v verdict) {
 			"verify-blob-attestation", file, "--bundle", bundle, "--type", "slsaprovenance1", "--trusted-root", trustedRoot(s.lab),
 			"--certificate-identity", v.subject, "--certificate-oidc-issuer", siglab.Issuer, "--insecure-ignore-sct",
 		}
-		if major == 2 {
-			args = append(args, "--new-bundle-format")
-		}
 		_, err := s.lab.Cosign(t.Context(), major, args...)
 		says(fmt.Sprintf("cosign %d", major), err)
 	}
