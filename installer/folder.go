@@ -110,31 +110,34 @@ func (f *Folder) Find(ref Reference) (Installed, error) {
 }
 
 func (f *Folder) find(ref Reference, as string) (Installed, error) {
-	fitting, err := f.fitting(ref, as)
+	fitting, broken, err := f.fitting(ref, as)
 	if err != nil {
 		return Installed{}, err
 	}
-	if len(fitting) == 0 {
-		return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+	if len(fitting) > 0 {
+		return fitting[len(fitting)-1], nil
 	}
-	return fitting[len(fitting)-1], nil
+	if broken != nil {
+		return Installed{}, fmt.Errorf("%w as it was: %s", ErrNotInstalled, broken.Error())
+	}
+	return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
 }
 
-// fitting gives all complete versions that satisfy a reference, smallest first.
-func (f *Folder) fitting(ref Reference, as string) ([]Installed, error) {
+// fitting gives all complete versions that satisfy a reference, smallest first, and
+// why the greatest of those that are not complete is not.
+func (f *Folder) fitting(ref Reference, as string) (fitting []Installed, broken, err error) {
 	plugin, err := storePlugin(ref, as)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	entries, err := f.store.Versions(plugin)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	constraint, constrained := ref.Constraint()
-	var fitting []Installed
 	for _, entry := range entries {
 		installed, err := readInstalled(entry)
-		if err != nil || installed.Foreign || installed.complete() != nil {
+		if err != nil || installed.Foreign {
 			continue
 		}
 		if constrained && !constraint.Match(installed.Receipt.Version) {
@@ -143,9 +146,13 @@ func (f *Folder) fitting(ref Reference, as string) ([]Installed, error) {
 		if ref.Pinned() && ref.Digest() != installed.Receipt.Index && ref.Digest() != installed.Receipt.Manifest {
 			continue
 		}
+		if err := installed.complete(); err != nil {
+			broken = err
+			continue
+		}
 		fitting = append(fitting, installed)
 	}
-	return fitting, nil
+	return fitting, broken, nil
 }
 
 func readInstalled(entry store.Entry) (Installed, error) {

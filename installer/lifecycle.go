@@ -120,7 +120,7 @@ func (f *Folder) rollback(ctx context.Context, ref Reference, referenced []Refer
 		return Installed{}, Installed{}, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
-	fitting, err := f.fitting(ref, "")
+	fitting, _, err := f.fitting(ref, "")
 	if err != nil {
 		return Installed{}, Installed{}, err
 	}
@@ -198,7 +198,7 @@ func (f *Folder) prune(ctx context.Context, opts PruneOptions) ([]Installed, err
 func (f *Folder) kept(opts PruneOptions) (map[string]bool, error) {
 	kept := map[string]bool{}
 	for _, ref := range opts.Referenced {
-		fitting, err := f.fitting(ref, "")
+		fitting, _, err := f.fitting(ref, "")
 		if errors.Is(err, ErrName) {
 			continue
 		}

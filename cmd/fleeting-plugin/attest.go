@@ -53,7 +53,7 @@ attached them.`,
 		if err != nil {
 			return err
 		}
-		predicates, err := statements.read(app, said)
+		predicates, err := statements.all(app, said)
 		if err != nil {
 			return err
 		}
@@ -74,6 +74,7 @@ type statementFlags struct {
 	files      []string
 	ldflags    string
 	set        *pflag.FlagSet
+	others     []packager.Predicate
 }
 
 func (s *statementFlags) add(flags *pflag.FlagSet) {
@@ -86,45 +87,38 @@ func (s *statementFlags) addLDFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.ldflags, "ldflags", "", "say in the provenance which -ldflags the executables were built with, so that others can rebuild them")
 }
 
-// check refuses flags of the linker that are empty, as a command that failed gives
-// them.
+// check reads the predicates in files, and refuses flags of the linker that are
+// empty, as a command that failed gives them.
 func (s *statementFlags) check() error {
 	if s.set.Changed("ldflags") && strings.TrimSpace(s.ldflags) == "" {
 		return cli.Hint(cli.Usagef("--ldflags is empty"),
 			"see what the command prints that was to give them, such as make -s ldflags; or leave --ldflags out")
 	}
-	return nil
-}
-
-// read gathers what is attested beside the bills of materials. A build by hand is
-// of the source that the artifact says.
-func (s *statementFlags) read(app *cli.App, artifact packager.Metadata) ([]packager.Predicate, error) {
-	var all []packager.Predicate
-	if err := s.check(); err != nil {
-		return nil, err
-	}
-	if s.provenance {
-		build := packager.DetectBuild(app.LookupEnv)
-		if build.Type == packager.BuildTypeLocal && artifact.Source != "" {
-			build.Source, build.Revision = "git+"+artifact.Source, artifact.Revision
-		}
-		build.LDFlags = s.ldflags
-		p, err := build.Provenance()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
 	for _, f := range s.files {
 		predicateType, path, ok := strings.Cut(f, "=")
 		if !ok || path == "" || !strings.Contains(predicateType, ":") {
-			return nil, cli.Usagef("--predicate %s: write TYPE=FILE, TYPE being a URI", f)
+			return cli.Usagef("--predicate %s: write TYPE=FILE, TYPE being a URI", f)
 		}
 		content, err := readInput(path, "check the path after --predicate "+predicateType+"=")
 		if err != nil {
-			return nil, fmt.Errorf("predicate %s: %w", predicateType, err)
+			return fmt.Errorf("predicate %s: %w", predicateType, err)
 		}
-		all = append(all, packager.Predicate{Type: predicateType, Content: content})
+		s.others = append(s.others, packager.Predicate{Type: predicateType, Content: content})
 	}
-	return all, nil
+	return nil
+}
+
+// all gives what is attested beside the bills of materials; check comes first. A
+// build by hand is of the source that the artifact says.
+func (s *statementFlags) all(app *cli.App, artifact packager.Metadata) ([]packager.Predicate, error) {
+	if !s.provenance {
+		return s.others, nil
+	}
+	build := packager.DetectBuild(app.LookupEnv)
+	if build.Type == packager.BuildTypeLocal && artifact.Source != "" {
+		build.Source, build.Revision = "git+"+artifact.Source, artifact.Revision
+	}
+	build.LDFlags = s.ldflags
+	p, err := build.Provenance()
+	return append([]packager.Predicate{p}, s.others...), err
 }

@@ -48,7 +48,10 @@ A BUNDLE that is there is replaced if it is about the same files.`,
 		if err != nil {
 			return err
 		}
-		predicates, err := statements.read(app, packager.Metadata{})
+		if err := statements.check(); err != nil {
+			return err
+		}
+		predicates, err := statements.all(app, packager.Metadata{})
 		if err != nil {
 			return err
 		}

@@ -14,8 +14,14 @@ func newCompletionCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Write the completion script of a shell",
+		Long: `Write the completion script of a shell. That for bash needs the package
+bash-completion: without it each Tab says that _get_comp_words_by_ref is not
+found.`,
 		Example: `  # bash, for this session
-  source <(fleeting-plugin completion bash)`,
+  source <(fleeting-plugin completion bash)
+  # bash, for all that follow
+  mkdir -p ~/.local/share/bash-completion/completions
+  fleeting-plugin completion bash > ~/.local/share/bash-completion/completions/fleeting-plugin`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 && slices.Contains(cmd.ValidArgs, args[0]) {
 				return nil

@@ -317,12 +317,15 @@ func startOnce(ctx context.Context, path string) (protocol int, err error) {
 	return client.NegotiatedVersion(), nil
 }
 
-// reinstall is the command that puts an installed plugin back as it was, under
-// the name that it has.
+// reinstall is the command that puts an installed plugin back as it was: that
+// version, whatever else is published by now, under the name that it has.
 func reinstall(r installer.Receipt) string {
 	command := "fleeting-plugin install --reinstall "
 	if r.Name != r.Reference.Name() {
 		command += "--as " + r.Name + " "
 	}
-	return command + r.Reference.String()
+	if r.Reference.Pinned() {
+		return command + r.Reference.String()
+	}
+	return command + r.Reference.Name() + ":" + r.Version.String()
 }

@@ -83,32 +83,9 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if f.opts.Signer, err = f.signer(cmd.Context(), sign); err != nil {
 		return err
 	}
-	if f.opts.Signer != nil {
-		f.statements.provenance = !f.noProvenance
-		if err := f.statements.check(); err != nil {
-			return err
-		}
-	}
-	dist, err := pack.scan(cmd.Context(), args[:len(args)-1], v)
+	dist, err := f.prepare(cmd.Context(), app, pack, args[:len(args)-1], v)
 	if err != nil {
 		return explain(err)
-	}
-	warnings, err := dist.CompareLDFlags(cmd.Context(), f.statements.ldflags)
-	if err != nil {
-		return explain(err)
-	}
-	for _, w := range warnings {
-		app.Warnf("%s", w)
-	}
-	if f.opts.PackOptions, err = pack.options(); err != nil {
-		return explain(err)
-	}
-	if f.opts.Signer != nil {
-		said := f.opts.Metadata
-		said.Revision = cmp.Or(said.Revision, dist.Revision())
-		if f.opts.Predicates, err = f.statements.read(app, said); err != nil {
-			return err
-		}
 	}
 	var result releaseResult
 	if result.Released, err = packager.Release(cmd.Context(), dist, v, repo, f.opts); err != nil {
@@ -123,6 +100,32 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 		return fmt.Errorf("%s is published, but: %w", result.Reference, err)
 	}
 	return app.Print(result, func(w io.Writer) error { return printReleased(app, w, result) })
+}
+
+// prepare scans the executables, and settles what is said about them.
+func (f *releaseFlags) prepare(ctx context.Context, app *cli.App, pack *packFlags, args []string, v packager.Version) (*packager.Dist, error) {
+	f.statements.provenance = !f.noProvenance
+	if err := f.statements.check(); err != nil {
+		return nil, err
+	}
+	dist, err := pack.scan(ctx, args, v)
+	if err != nil {
+		return nil, err
+	}
+	warnings, err := dist.CompareLDFlags(ctx, f.statements.ldflags)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		app.Warnf("%s", w)
+	}
+	if f.opts.PackOptions, err = pack.options(); err != nil || f.opts.Signer == nil {
+		return dist, err
+	}
+	said := f.opts.Metadata
+	said.Revision = cmp.Or(said.Revision, dist.Revision())
+	f.opts.Predicates, err = f.statements.all(app, said)
+	return dist, err
 }
 
 // writeBundle writes the provenance that was published.
