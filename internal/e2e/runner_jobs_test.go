@@ -170,6 +170,7 @@ func runs() []jobRun {
 		{"a runner that is asked to end lets its job end, and leaves no server behind", nil, quits},
 		{"a quota of two servers: two jobs run, the third waits", []string{`cloud = "simulator"`, `cloud = "` + smallest + `"`}, quotaOfTwo},
 		{"a flavor for which there is no room: the log says why scale-ups pause", []string{"m1.small", "m1.toobig"}, noRoom},
+		{"a server that does not get ready: the log says why", []string{"max_instances = 3", "max_instances = 3\ninstance_ready_command = \"exit 3\""}, neverReady},
 		{"a flavor that is misspelt: the log says what comes nearest", []string{"m1.small", "m1.smal"}, misspelt},
 	}
 }
@@ -208,7 +209,7 @@ func killed(t *testing.T, s *site) {
 	s.gitlab.awaitWrote(t, waits, " waits\n")
 	left := s.servers(t)
 	if host := s.gitlab.look(waits).host(t, "waits"); !slices.Equal(left, []string{host}) {
-		t.Errorf("the cloud has the servers %v, and the job runs on %s", left, host)
+		t.Fatalf("the cloud has the servers %v, and the job runs on %s", left, host)
 	}
 	if !s.serving(t) {
 		t.Error("the plugin has no process")
@@ -219,6 +220,7 @@ func killed(t *testing.T, s *site) {
 	await(t, "the end of the plugin", func() bool { return !s.serving(t) })
 	after := s.gitlab.add("after", `echo "$HOSTNAME greets"`)
 	s.start(t)
+	s.awaitSaid(t, "ready up preparation failed", "no data on pre-existing instance so removing for safety", left[0])
 	ended := s.gitlab.awaitEnd(t, after)
 	if host := ended.host(t, "greets"); ended.state != "success" || slices.Contains(left, host) {
 		t.Errorf("the next job: %s, on %s, and the last on %v", ended.verdict(), host, left)
@@ -282,6 +284,16 @@ func noRoom(t *testing.T, s *site) {
 	s.start(t)
 	s.awaitSaid(t, "scale-up paused", "No valid host was found", "pause=30s")
 	s.awaitNone(t) // the one that failed is deleted, too
+	if s.gitlab.wrote(waits, "not to be") {
+		t.Error("the job ran")
+	}
+}
+
+func neverReady(t *testing.T, s *site) {
+	waits := s.gitlab.add("waits", "echo not to be")
+	s.start(t)
+	s.awaitSaid(t, "ready up preparation failed", "ready command: run exit (exit code: 3)")
+	s.awaitSaid(t, "backing off scale up due to ready up failures")
 	if s.gitlab.wrote(waits, "not to be") {
 		t.Error("the job ran")
 	}
