@@ -281,7 +281,8 @@ func quotaOfTwo(t *testing.T, s *site) {
 
 func noRoom(t *testing.T, s *site) {
 	waits := s.gitlab.add("waits", "echo not to be")
-	s.start(t)
+	runner := s.start(t)
+	defer func() { _ = runner.Kill() }() // told to end, it would wait for the job
 	s.awaitSaid(t, "scale-up paused", "No valid host was found", "pause=30s")
 	s.awaitNone(t) // the one that failed is deleted, too
 	if s.gitlab.wrote(waits, "not to be") {
@@ -291,7 +292,8 @@ func noRoom(t *testing.T, s *site) {
 
 func neverReady(t *testing.T, s *site) {
 	waits := s.gitlab.add("waits", "echo not to be")
-	s.start(t)
+	runner := s.start(t)
+	defer func() { _ = runner.Kill() }() // told to end, it would wait for the job
 	s.awaitSaid(t, "ready up preparation failed", "ready command: run exit (exit code: 3)")
 	s.awaitSaid(t, "backing off scale up due to ready up failures")
 	if s.gitlab.wrote(waits, "not to be") {
