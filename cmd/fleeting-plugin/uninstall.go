@@ -34,8 +34,11 @@ configuration names and nothing stands for then is told of.`,
 		}
 		var removed []installer.Installed
 		others, err := referenced(app, *config)
-		if err != nil {
+		switch {
+		case err != nil && *config != "":
 			return err
+		case err != nil:
+			app.Warnf("whether the runner's configuration needs it is not known: %v", err)
 		}
 		before := served(folder, others)
 		err = each(cmd.Context(), refs, func(ref installer.Reference) error {

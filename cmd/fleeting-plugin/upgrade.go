@@ -32,9 +32,12 @@ goes on with what it has started.`,
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		progress := &progressBars{app: app}
 		defer progress.close()
-		others, err := referenced(app, *config)
-		if err != nil {
-			return err
+		var others []installer.Reference
+		if opts.AllowDowngrade { // else nothing is removed
+			var err error
+			if others, err = referenced(app, *config); err != nil {
+				return err
+			}
 		}
 		i, err := flags.installer(cmd.Context(), installer.WithEvents(progress.event), installer.WithReferenced(others...))
 		if err != nil {
