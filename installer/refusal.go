@@ -27,12 +27,10 @@ type RefusedEvidence struct {
 	Origins []string
 	// Reason says in one line why it does not count.
 	Reason string
-
-	text string
 }
 
 // String is the reason behind the first origin, and how many more there are.
-func (e RefusedEvidence) String() string { return e.text }
+func (e RefusedEvidence) String() string { return admission.Looked(e).String() }
 
 // Error is the reason and the evidence, in one line.
 func (e *RefusedError) Error() string { return e.err.Error() }
@@ -48,7 +46,7 @@ func refusedError(err error) error {
 	}
 	public := &RefusedError{Reason: refusal.Reason, err: err}
 	for _, looked := range refusal.Looked {
-		public.Looked = append(public.Looked, RefusedEvidence{looked.Origins, looked.Reason, looked.String()})
+		public.Looked = append(public.Looked, RefusedEvidence(looked))
 	}
 	return public
 }
