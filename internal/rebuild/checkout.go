@@ -78,15 +78,15 @@ func (r *rebuilding) given(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: there is no folder %s", ErrCheckout, r.Source)
 	}
 	published := r.report.Source.Revision
-	head, modified := Head(ctx, r.Source)
-	r.report.Checkout, r.report.Modified = r.Source, modified
+	head, different := Head(ctx, r.Source)
+	r.report.Checkout, r.report.Modified = r.Source, len(different) > 0
 	switch {
 	case head == "":
 		r.Warn("%s is no git checkout, so its commit cannot be told", r.Source)
 	case published != "" && head != published:
 		r.Warn("%s is at commit %s, published is %s", r.Source, head, published)
-	case modified:
-		r.Warn("files in %s differ from its commit", r.Source)
+	case len(different) > 0:
+		r.Warn("files in %s differ from its commit, or are not in it: %s", r.Source, firstOf(different))
 	}
 	return filepath.Abs(r.Source)
 }

@@ -144,18 +144,25 @@ func (o Origin) Clone(ctx context.Context, dir string) error {
 	return nil
 }
 
-// Head gives the commit that is checked out in dir, "" if dir is none, and
-// whether files differ from it.
-func Head(ctx context.Context, dir string) (commit string, modified bool) {
+// Head gives the commit that is checked out in dir, "" if dir is none, and the
+// files that differ from it or that git does not know: those may be built, too.
+func Head(ctx context.Context, dir string) (commit string, different []string) {
 	commit, err := git(ctx, "-C", dir, "rev-parse", "HEAD")
 	if err != nil {
-		return "", false
+		return "", nil
 	}
 	cmd := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain") // #nosec G204 -- the folder that the user named
 	cmd.Env = append(environment(), harmless(ctx, dir)...)
 	out, err := cmd.CombinedOutput()
-	status := strings.TrimSpace(string(out))
-	return commit, err != nil || status != ""
+	if err != nil {
+		return commit, []string{err.Error()}
+	}
+	for line := range strings.Lines(string(out)) {
+		if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			different = append(different, strings.TrimSpace(name))
+		}
+	}
+	return commit, different
 }
 
 // git runs git without a network.
