@@ -17,7 +17,7 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrInput, cli.Usage, "")
 	app.MapError(packager.ErrExists, cli.Usage, "choose another folder with --layout, or empty this one")
 	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must stand for an index that fleeting-plugin package or the runner's releaser made")
-	app.MapError(packager.ErrPassword, cli.Usage, "set COSIGN_PASSWORD, or give --password-file")
+	app.MapError(packager.ErrPassword, cli.Usage, "try again, or set COSIGN_PASSWORD, or give --password-file")
 	app.MapError(packager.ErrKey, cli.Usage, "give the private half of a key pair, such as the cosign.key that cosign generate-key-pair makes")
 	app.MapError(packager.ErrNoIdentity, cli.Usage, "give --identity-token, or sign with --key")
 	app.MapError(packager.ErrSigningOptions, cli.Usage, "")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"time"
 
@@ -32,6 +33,9 @@ version and the build settings. Licences come from the module cache.`,
 	cmd.Flags().StringVar(&release, "release", "", "version of the release (default: the main module's)")
 	app.MapError(sbom.ErrNoBuildInfo, cli.Failed, "build it with Go, and without tools that strip the build information")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
+			return cli.Hint(cli.Usagef("%s is a folder", args[0]), "name an executable in it, such as dist/linux/amd64/plugin")
+		}
 		flags := packFlags{app: app}
 		exe, err := sbom.ReadFile(args[0], sbom.Options{Licenses: sbom.NewModuleCache(flags.moduleCache())})
 		if err != nil {

@@ -140,7 +140,9 @@ func (r *Recipe) setting(key, value string, opts Options) error {
 		if value != "0" && !opts.AllowCgo {
 			return fmt.Errorf("%w: it was built with cgo, and that runs the C compiler with flags of the source", ErrRecipe)
 		}
-		r.Env = append(r.Env, key+"="+value)
+		if value != "0" {
+			r.Env = append(r.Env, key+"="+value) // it is off from the start
+		}
 	case strings.HasPrefix(key, "CGO_"):
 		if value != "" {
 			return fmt.Errorf("%w: it was built with %s=%s", ErrRecipe, key, value)
