@@ -28,6 +28,8 @@ type releaseFlags struct {
 	noChecksums  bool
 	bundle       string
 	statements   statementFlags
+	// told counts the warnings about the executables, which come first.
+	told int
 }
 
 // newReleaseCmd does all that publishing takes.
@@ -99,7 +101,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if err := f.writeBundle(result.Released); err != nil {
 		return fmt.Errorf("%s is published, but: %w", result.Reference, err)
 	}
-	return app.Print(result, func(w io.Writer) error { return printReleased(app, w, result) })
+	return app.Print(result, func(w io.Writer) error { return f.print(app, w, result) })
 }
 
 // prepare scans the executables, and settles what is said about them.
@@ -112,6 +114,7 @@ func (f *releaseFlags) prepare(ctx context.Context, app *cli.App, pack *packFlag
 	if err != nil {
 		return nil, err
 	}
+	f.told = len(dist.Warnings())
 	warnings, err := dist.CompareLDFlags(ctx, f.statements.ldflags)
 	if err != nil {
 		return nil, err
@@ -155,7 +158,7 @@ func (f *releaseFlags) signer(ctx context.Context, sign *signFlags) (*packager.S
 	return sign.signer(ctx)
 }
 
-func printReleased(app *cli.App, w io.Writer, r releaseResult) error {
+func (f *releaseFlags) print(app *cli.App, w io.Writer, r releaseResult) error {
 	if err := printPlatforms(w, r.Platforms); err != nil {
 		return err
 	}
@@ -165,8 +168,12 @@ func printReleased(app *cli.App, w io.Writer, r releaseResult) error {
 			r.Reference, r.Uploaded.Blobs, size(r.Uploaded.Bytes), r.Present.Blobs, aliases(r.Aliases)); err != nil {
 			return err
 		}
-	} else if err := printPushed(app, w, &r.Pushed); err != nil {
-		return err
+	} else {
+		pushed := r.Pushed
+		pushed.Warnings = pushed.Warnings[f.told:]
+		if err := printPushed(app, w, &pushed); err != nil {
+			return err
+		}
 	}
 	fmt.Fprintf(w, "created   %s\n", told(r.Created))
 	for _, line := range []struct {

@@ -69,6 +69,9 @@ func Encrypted(pemBytes []byte) bool {
 // parseKey reads a private key; errors wrap ErrKey or ErrPassword.
 func parseKey(pemBytes, password []byte) (crypto.Signer, error) {
 	block, rest := pem.Decode(pemBytes)
+	if block != nil && block.Type == "EC PARAMETERS" {
+		block, rest = pem.Decode(rest) // openssl ecparam writes them before the key, which names its curve itself
+	}
 	if block == nil {
 		return nil, fmt.Errorf("%w: no PEM block", ErrKey)
 	}
@@ -109,6 +112,8 @@ func decodeKey(block *pem.Block, password []byte) (key any, err error) {
 		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
 	case pemPublic:
 		return nil, fmt.Errorf("%w: it is a public key", ErrKey)
+	case "ENCRYPTED PRIVATE KEY":
+		return nil, fmt.Errorf("%w: it has a password of openssl's; openssl pkey takes it off, cosign import-key-pair gives it one of cosign's", ErrKey)
 	default:
 		return nil, fmt.Errorf("%w: PEM block %q", ErrKey, block.Type)
 	}

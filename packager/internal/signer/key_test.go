@@ -127,3 +127,26 @@ func TestFromKeyRefuses(t *testing.T) {
 		t.Errorf("empty root: %v", err)
 	}
 }
+
+// TestKeysOfOpenssl: parameters of a curve before the key are passed over, and a
+// password of openssl's is named.
+func TestKeysOfOpenssl(t *testing.T) {
+	t.Parallel()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.MarshalECPrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+	parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 8, 42, 134, 72, 206, 61, 3, 1, 7}})
+	if _, err := signer.FromKey(append(parameters, key...), nil, signer.Services{}); err != nil {
+		t.Errorf("as openssl ecparam -genkey writes it: %v", err)
+	}
+	encrypted := pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: der})
+	if _, err := signer.FromKey(encrypted, nil, signer.Services{}); !errors.Is(err, signer.ErrKey) || !bytes.Contains([]byte(err.Error()), []byte("openssl pkey takes it off")) {
+		t.Errorf("with a password of openssl's: %v", err)
+	}
+}
