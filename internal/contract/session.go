@@ -200,6 +200,16 @@ func (s *Session) State(path, status string) {
 	})
 }
 
+// Failed waits for a server whose build has failed, and from which Nova has taken
+// its addresses: it does that after it has told the failure.
+func (s *Session) Failed(path string) {
+	s.State(path, "ERROR")
+	s.Until("no address of "+path, "compute", path, func(r Reply) bool {
+		addresses, ok := r.At("server", "addresses").(map[string]any)
+		return ok && len(addresses) == 0
+	})
+}
+
 // Task waits for a task state.
 func (s *Session) Task(path, task string) {
 	s.Until(fmt.Sprintf("%s of %s", task, path), "compute", path, func(r Reply) bool {
