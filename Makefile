@@ -95,6 +95,7 @@ cover: ## measure test coverage, into build/cover.html
 	$(GO) tool cover -func=$(BUILD)/cover.out | tail -1
 
 demo: ## show the main job, from source to a running server and back to none
+	@echo "Compiling the demo, which the first time takes some minutes."
 	@$(LIKE) $(GO) run ./internal/demo/cmd/demo
 
 dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
