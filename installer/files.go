@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/contextio"
 )
 
 // Bundle is a sigstore bundle with a statement about files, read and not yet
@@ -115,7 +116,7 @@ func (i *Installer) VerifyFile(ctx context.Context, as Reference, file io.Reader
 	}
 	sum := sha256.New()
 	var v VerifiedFile
-	if v.Size, err = io.Copy(sum, contextReader{ctx, file}); err != nil {
+	if v.Size, err = io.Copy(sum, contextio.Reader(ctx, file)); err != nil {
 		return VerifiedFile{}, err
 	}
 	v.Digest = digest.NewDigest(digest.SHA256, sum)
@@ -135,17 +136,4 @@ func (i *Installer) VerifyFile(ctx context.Context, as Reference, file io.Reader
 		v.Verification.Evidence = append(v.Verification.Evidence, describeEvidence(verified))
 	}
 	return v, nil
-}
-
-// contextReader stops when the context does.
-type contextReader struct {
-	ctx context.Context //nolint:containedctx // lives for one copy
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -256,16 +255,3 @@ func (d *Dist) addExplicit(platforms map[string]string) error {
 
 // copyBuffer is how much of a file is read at a time.
 const copyBuffer = 128 << 10
-
-// contextReader stops when the context does.
-type contextReader struct {
-	ctx context.Context //nolint:containedctx // lives for one copy
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return c.r.Read(p)
-}

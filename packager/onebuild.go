@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/contextio"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ldflags"
 )
 
@@ -174,7 +175,7 @@ func holds(ctx context.Context, path, text string) (bool, error) {
 	kept := len(text) + len("@v")
 	buffer := make([]byte, copyBuffer+kept)
 	n := 0
-	for in := (contextReader{ctx, f}); ; {
+	for in := contextio.Reader(ctx, f); ; {
 		more, err := io.ReadFull(in, buffer[n:])
 		n += more
 		if found(buffer[:n], text) {

@@ -10,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/contextio"
 )
 
 // sums are the SHA-256 digests of a dist's files, hexadecimal, by path. A file
@@ -63,7 +65,7 @@ func (s *sums) copy(ctx context.Context, w io.Writer, f file, buffer []byte) err
 	}
 	defer in.Close() //nolint:errcheck // read only
 	sum := sha256.New()
-	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(w, sum)}, struct{ io.Reader }{contextReader{ctx, io.LimitReader(in, f.size+1)}}, buffer)
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.MultiWriter(w, sum)}, contextio.Reader(ctx, io.LimitReader(in, f.size+1)), buffer)
 	if n > f.size {
 		return changed(f)
 	}

@@ -221,17 +221,22 @@ func TestCleanupCountsWhatTheCloudTook(t *testing.T) {
 // waits is told what for, once.
 func TestWaitingIsSaid(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		d := newDesk(t, goodServer)
-		d.cloud.Inject(sim.Rule{Operation: sim.OpTokenCreate, Times: 2, Fault: sim.Fault{Status: http.StatusServiceUnavailable, Message: "asleep"}})
-		code, out, errs := d.run(t, "check")
-		if code != exitOK || !strings.Contains(errs, "check: authenticate: ") || !strings.Contains(errs, "; trying again\n") || strings.Count(errs, "\n") != 1 {
-			t.Errorf("exit code %d: %s%s", code, out, errs)
-		}
-		if code, _, errs := d.run(t, "check"); code != exitOK || errs != "" {
-			t.Errorf("a cloud that answers: exit code %d: %s", code, errs)
-		}
-	})
+	for operation, waits := range map[sim.Operation]string{sim.OpTokenCreate: "check: authenticate: ", sim.OpFlavorList: "check: list flavors: "} {
+		t.Run(string(operation), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := newDesk(t, goodServer)
+				d.cloud.Inject(sim.Rule{Operation: operation, Times: 2, Fault: sim.Fault{Status: http.StatusServiceUnavailable, Message: "asleep"}})
+				code, out, errs := d.run(t, "check")
+				if code != exitOK || !strings.HasPrefix(errs, waits) || !strings.HasSuffix(errs, "; trying again\n") || strings.Count(errs, "\n") != 1 {
+					t.Errorf("exit code %d: %s%s", code, out, errs)
+				}
+				if code, _, errs := d.run(t, "check"); code != exitOK || errs != "" {
+					t.Errorf("a cloud that answers: exit code %d: %s", code, errs)
+				}
+			})
+		})
+	}
 }
 
 func TestWrongUse(t *testing.T) {

@@ -78,13 +78,15 @@ func (r *rebuilding) given(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%w: there is no folder %s", ErrCheckout, r.Source)
 	}
 	published := r.report.Source.Revision
-	head, different := Head(ctx, r.Source)
-	r.report.Checkout, r.report.Modified = r.Source, len(different) > 0
+	head, different, err := Head(ctx, r.Source)
+	r.report.Checkout, r.report.Modified = r.Source, err != nil || len(different) > 0
 	switch {
 	case head == "":
 		r.Warn("%s is no git checkout, so its commit cannot be told", r.Source)
 	case published != "" && head != published:
 		r.Warn("%s is at commit %s, published is %s", r.Source, head, published)
+	case err != nil:
+		r.Warn("whether files in %s differ from its commit cannot be told: %v", r.Source, err)
 	case len(different) > 0:
 		r.Warn("files in %s differ from its commit, or are not in it: %s", r.Source, firstOf(different))
 	}

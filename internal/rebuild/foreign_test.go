@@ -43,10 +43,30 @@ func TestForeignConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if commit, different := rebuild.Head(t.Context(), dir); commit == "" || len(different) > 0 {
-		t.Errorf("commit %q, different %v; want a commit and no modification", commit, different)
+	if commit, different, err := rebuild.Head(t.Context(), dir); commit == "" || len(different) > 0 || err != nil {
+		t.Errorf("commit %q, different %v, %v; want a commit and no modification", commit, different, err)
 	}
 	if content, err := os.ReadFile(ran); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("ran: %s (%v)", content, err)
+	}
+}
+
+// TestHeadOfBrokenCheckout: that the files cannot be compared is no file.
+func TestHeadOfBrokenCheckout(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"init", "-q"},
+		{"-c", "user.name=a", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "--allow-empty", "-m", "first"},
+	} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".git", "index"), []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if commit, different, err := rebuild.Head(t.Context(), dir); commit == "" || len(different) > 0 || err == nil {
+		t.Errorf("commit %q, different %v, %v; want a commit and an error", commit, different, err)
 	}
 }

@@ -146,23 +146,24 @@ func (o Origin) Clone(ctx context.Context, dir string) error {
 
 // Head gives the commit that is checked out in dir, "" if dir is none, and the
 // files that differ from it or that git does not know: those may be built, too.
-func Head(ctx context.Context, dir string) (commit string, different []string) {
-	commit, err := git(ctx, "-C", dir, "rev-parse", "HEAD")
+// The error says that the files cannot be told.
+func Head(ctx context.Context, dir string) (commit string, different []string, err error) {
+	commit, err = git(ctx, "-C", dir, "rev-parse", "HEAD")
 	if err != nil {
-		return "", nil
+		return "", nil, nil //nolint:nilerr // no checkout is an answer
 	}
 	cmd := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain") // #nosec G204 -- the folder that the user named
 	cmd.Env = append(environment(), harmless(ctx, dir)...)
-	out, err := cmd.CombinedOutput()
+	out, err := cmd.Output()
 	if err != nil {
-		return commit, []string{err.Error()}
+		return commit, nil, fmt.Errorf("git status: %w", err)
 	}
 	for line := range strings.Lines(string(out)) {
 		if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
 			different = append(different, strings.TrimSpace(name))
 		}
 	}
-	return commit, different
+	return commit, different, nil
 }
 
 // git runs git without a network.
