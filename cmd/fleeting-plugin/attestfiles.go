@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -61,9 +61,9 @@ A BUNDLE that is there is replaced if it is about the same files.`,
 		}
 		return app.Print(attested, func(w io.Writer) error {
 			for _, f := range attested.Files {
-				fmt.Fprintf(w, "%s  %s\n", f.Digest.Encoded(), f.Name)
+				plaintext.Fprintf(w, "%s  %s\n", f.Digest.Encoded(), f.Name)
 			}
-			_, err := fmt.Fprintf(w, "\nattested  %s\nbundle    %s\n", attested.PredicateType, attested.Bundle)
+			_, err := plaintext.Fprintf(w, "\nattested  %s\nbundle    %s\n", attested.PredicateType, attested.Bundle)
 			return err
 		})
 	}

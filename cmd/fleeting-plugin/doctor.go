@@ -19,6 +19,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // The handshake with which the runner starts a plugin: the cookie tells a plugin
@@ -130,7 +131,7 @@ func (d *doctor) write(w io.Writer) error {
 			detail = append(detail, "next: "+f.Next) // in one line, to be copied
 		}
 		for _, line := range detail {
-			if _, err := fmt.Fprintf(w, "%s%s\n", label, line); err != nil {
+			if _, err := plaintext.Fprintf(w, "%s%s\n", label, line); err != nil {
 				return err
 			}
 			label = strings.Repeat(" ", margin)

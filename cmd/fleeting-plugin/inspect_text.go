@@ -10,16 +10,17 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
 // printReport writes what a person wants to see at a glance. Whatever is the
 // same for several manifests is one line; JSON has each by itself.
 func printReport(w io.Writer, r *packager.Report) error {
-	fmt.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
+	plaintext.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
 	line := func(name, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "%-14s %s\n", name, value)
+			plaintext.Fprintf(w, "%-14s %s\n", name, value)
 		}
 	}
 	line("version", r.Version)
@@ -48,8 +49,9 @@ func printReport(w io.Writer, r *packager.Report) error {
 
 // evidence is one kind of signed thing by one signer.
 type evidence struct {
-	signer, what, detail string
-	subjects, forms      set
+	signer, what    string
+	detail          []string
+	subjects, forms set
 	// proofs counts those with an entry in a log and with a timestamp.
 	logged, timestamped, all int
 }
@@ -87,7 +89,7 @@ func onlyKey(r *packager.Report) string {
 func evidenceOf(r *packager.Report) []*evidence {
 	var all []*evidence
 	only := onlyKey(r)
-	add := func(subject, form, what, detail string, c packager.Claimant) {
+	add := func(subject, form, what string, detail []string, c packager.Claimant) {
 		signer := c.String()
 		if c.Key == "" && c.Identity == "" {
 			signer = unnamedKey
@@ -96,7 +98,7 @@ func evidenceOf(r *packager.Report) []*evidence {
 			}
 		}
 		i := slices.IndexFunc(all, func(e *evidence) bool {
-			return e.signer == signer && e.what == what && e.detail == detail
+			return e.signer == signer && e.what == what && slices.Equal(e.detail, detail)
 		})
 		if i < 0 {
 			all = append(all, &evidence{signer: signer, what: what, detail: detail, subjects: set{}, forms: set{}})
@@ -114,7 +116,7 @@ func evidenceOf(r *packager.Report) []*evidence {
 		}
 	}
 	for _, s := range r.Signatures {
-		add(s.Subject, s.Form, "signature", "", s.Claimant)
+		add(s.Subject, s.Form, "signature", nil, s.Claimant)
 	}
 	for _, a := range r.Attestations {
 		var detail []string
@@ -124,7 +126,10 @@ func evidenceOf(r *packager.Report) []*evidence {
 		if a.Source != "" {
 			detail = append(detail, strings.TrimSpace("from "+a.Source+" "+a.Revision))
 		}
-		lines := []string{strings.Join(detail, " ")}
+		var lines []string
+		if len(detail) > 0 {
+			lines = append(lines, strings.Join(detail, " "))
+		}
 		if a.PredicateType == packager.PredicateProvenance {
 			flags := "without -ldflags, so that only executables that say theirs can be built again"
 			if a.LDFlags != "" {
@@ -132,7 +137,7 @@ func evidenceOf(r *packager.Report) []*evidence {
 			}
 			lines = append(lines, flags)
 		}
-		add(a.Subject, a.Form, kindOfPredicate(a.PredicateType), strings.TrimSpace(strings.Join(lines, "\n    ")), a.Claimant)
+		add(a.Subject, a.Form, kindOfPredicate(a.PredicateType), lines, a.Claimant)
 	}
 	return all
 }
@@ -163,13 +168,13 @@ func printEvidence(w io.Writer, r *packager.Report) error {
 		}
 	}
 	for _, signer := range signers {
-		fmt.Fprintf(w, "\nsays to be by %s\n", signer)
+		plaintext.Fprintf(w, "\nsays to be by %s\n", signer)
 		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 		for _, e := range all {
 			if e.signer == signer {
-				fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\n", e.what, subjects(r, e.subjects), strings.Join(slices.Sorted(maps.Keys(e.forms)), ", "), e.proofs())
-				if e.detail != "" {
-					fmt.Fprintf(tw, "    %s\n", e.detail)
+				plaintext.Fprintf(tw, "  %s\t%s\t%s\t%s\n", e.what, subjects(r, e.subjects), strings.Join(slices.Sorted(maps.Keys(e.forms)), ", "), e.proofs())
+				for _, line := range e.detail {
+					plaintext.Fprintf(tw, "    %s\n", line)
 				}
 			}
 		}
@@ -254,7 +259,7 @@ func printDocuments(w io.Writer, r *packager.Report) error {
 	fmt.Fprintln(w, "\nbills of materials")
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, g := range groups {
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", g.what, subjects(r, g.subjects), g.contents)
+		plaintext.Fprintf(tw, "  %s\t%s\t%s\n", g.what, subjects(r, g.subjects), g.contents)
 	}
 	return tw.Flush()
 }

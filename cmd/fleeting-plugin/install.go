@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // installCmd has the flags of install.
@@ -132,7 +132,7 @@ func writeInstalled(w io.Writer, installed []installer.Installed) error {
 		if one.JustInstalled {
 			verb = "installed"
 		}
-		fmt.Fprintf(w, "%s %s %s for %s\n  %s\n  %s\n", verb, one.Receipt.Name, one.Receipt.Version, one.Receipt.Platform,
+		plaintext.Fprintf(w, "%s %s %s for %s\n  %s\n  %s\n", verb, one.Receipt.Name, one.Receipt.Version, one.Receipt.Platform,
 			one.Path, signedBy(one.Receipt.Verification))
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // lockName is the file beside the runner's configuration.
@@ -101,9 +102,9 @@ signer and an older version than locked are refused.`,
 func printLock(app *cli.App, name string, lock installer.Lock) error {
 	return app.Print(lock.Plugins(), func(w io.Writer) error {
 		for _, p := range lock.Plugins() {
-			fmt.Fprintf(w, "locked %s at %s for %d platforms\n", p.Reference, p.Version, len(p.Platforms))
+			plaintext.Fprintf(w, "locked %s at %s for %d platforms\n", p.Reference, p.Version, len(p.Platforms))
 		}
-		_, err := fmt.Fprintf(w, "wrote %s\n", name)
+		_, err := plaintext.Fprintf(w, "wrote %s\n", name)
 		return err
 	})
 }

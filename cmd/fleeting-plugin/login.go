@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -11,6 +10,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 const maxPassword = 64 << 10
@@ -74,7 +74,7 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 		return err
 	}
 	return c.app.Print(map[string]string{"registry": host, "username": c.username}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "logged in to %s\n", host)
+		_, err := plaintext.Fprintf(w, "logged in to %s\n", host)
 		return err
 	})
 }
@@ -135,7 +135,7 @@ func newLogoutCmd(app *cli.App) *cobra.Command {
 			return err
 		}
 		return app.Print(map[string]string{"registry": args[0]}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "logged out of %s\n", args[0])
+			_, err := plaintext.Fprintf(w, "logged out of %s\n", args[0])
 			return err
 		})
 	}

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newLookpathCmd prints the path of an installed plugin.
@@ -36,7 +36,7 @@ put there are passed over. No network is used.`,
 			return err
 		}
 		return app.Print(found, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, found.Path)
+			_, err := plaintext.Fprintf(w, "%s\n", found.Path)
 			return err
 		})
 	}

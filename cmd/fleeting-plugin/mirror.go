@@ -14,6 +14,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // mirrorCmd has the flags of mirror.
@@ -246,7 +247,7 @@ func vouching(m installer.Mirrored) string {
 func (c *mirrorCmd) print(copied []installer.Mirrored, to func(installer.Reference) string) error {
 	return c.app.Print(copied, func(w io.Writer) error {
 		for _, one := range copied {
-			fmt.Fprintf(w, "%s@%s to %s as %s%s\n", one.Reference.Name(), one.Resolution.Digest(), to(one.Reference), strings.Join(one.Tags, ", "), vouching(one))
+			plaintext.Fprintf(w, "%s@%s to %s as %s%s\n", one.Reference.Name(), one.Resolution.Digest(), to(one.Reference), strings.Join(one.Tags, ", "), vouching(one))
 		}
 		return nil
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -63,7 +64,7 @@ any machine and at any time. There is no network access, but for --windows-base.
 			if err := printPlatforms(w, packed.Platforms); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(w, "\npackaged %s %s\ncreated  %s\nlayout   %s\n", packed.Version, packed.Digest, told(packed.Created), packed.Layout)
+			_, err := plaintext.Fprintf(w, "\npackaged %s %s\ncreated  %s\nlayout   %s\n", packed.Version, packed.Digest, told(packed.Created), packed.Layout)
 			return err
 		})
 	}

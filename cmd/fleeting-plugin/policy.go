@@ -15,6 +15,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -69,7 +70,7 @@ is there already is never overwritten.`,
 			return err
 		}
 		return app.Print(map[string]string{"file": name}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "wrote %s\n", name)
+			_, err := plaintext.Fprintf(w, "wrote %s\n", name)
 			return err
 		})
 	}
@@ -222,34 +223,38 @@ func writeRules(w io.Writer, rules []installer.RuleSummary) error {
 		if n > 0 {
 			fmt.Fprintln(w)
 		}
-		fmt.Fprintf(w, "%s\n  %-12s %s\n", r.Scope, "needs", needs(r))
+		plaintext.Fprintf(w, "%s\n  %-12s %s\n", r.Scope, "needs", needs(r))
 		for _, signer := range r.Signers {
 			// An identity is long, and ends in "from ISSUER".
-			fmt.Fprintf(w, "  %-12s %s\n", "signer", strings.Replace(signer, " from ", "\n               from ", 1))
+			who, issuer, keyless := strings.Cut(signer, " from ")
+			plaintext.Fprintf(w, "  %-12s %s\n", "signer", who)
+			if keyless {
+				plaintext.Fprintf(w, "               from %s\n", issuer)
+			}
 		}
 		for _, attestation := range r.Attestations {
 			writeAttestation(w, attestation)
 		}
 		if r.MinimumAge != "" {
-			fmt.Fprintf(w, "  %-12s %s\n", "minimum age", r.MinimumAge)
+			plaintext.Fprintf(w, "  %-12s %s\n", "minimum age", r.MinimumAge)
 		}
 		for _, denied := range r.DeniedVersions {
-			fmt.Fprintf(w, "  %-12s versions %s\n", "denied", denied)
+			plaintext.Fprintf(w, "  %-12s versions %s\n", "denied", denied)
 		}
 		for _, denied := range r.DeniedDigests {
-			fmt.Fprintf(w, "  %-12s %s\n", "denied", denied)
+			plaintext.Fprintf(w, "  %-12s %s\n", "denied", denied)
 		}
 	}
 	return nil
 }
 
 func writeAttestation(w io.Writer, a installer.AttestationSummary) {
-	fmt.Fprintf(w, "  %-12s %s\n", "attestation", strings.Join(a.Types, " or "))
+	plaintext.Fprintf(w, "  %-12s %s\n", "attestation", strings.Join(a.Types, " or "))
 	for _, condition := range []struct{ word, value string }{
 		{"built by", a.Builder}, {"from", a.SourceRepository}, {"at", a.SourceRef},
 	} {
 		if condition.value != "" {
-			fmt.Fprintf(w, "  %-12s %s %s\n", "", condition.word, condition.value)
+			plaintext.Fprintf(w, "  %-12s %s %s\n", "", condition.word, condition.value)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -91,11 +92,11 @@ func printPushed(app *cli.App, w io.Writer, p *packager.Pushed) error {
 	if p.Replaced != "" {
 		app.Warnf("version %s was %s before; who pinned that finds it only as long as the registry keeps it", p.Version, p.Replaced)
 	}
-	if _, err := fmt.Fprintf(w, "published %s:%s\ndigest    %s\nuploaded  %d blobs, %s; %d were there\n",
+	if _, err := plaintext.Fprintf(w, "published %s:%s\ndigest    %s\nuploaded  %d blobs, %s; %d were there\n",
 		p.Repository, p.Version, p.Digest, p.Uploaded.Blobs, size(p.Uploaded.Bytes), p.Present.Blobs); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "aliases   %s\n", aliases(p.Aliases))
+	_, err := plaintext.Fprintf(w, "aliases   %s\n", aliases(p.Aliases))
 	return err
 }
 

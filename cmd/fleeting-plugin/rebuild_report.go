@@ -2,23 +2,23 @@ package main
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/rebuild"
 )
 
 // writeRebuilt writes the report for people.
 func writeRebuilt(w io.Writer, r rebuild.Report) error {
 	signers := strings.Join(r.Signers, ", ")
-	fmt.Fprintf(w, "%s@%s\nsigned    %s\n", r.Reference, r.Digest, cmp.Or(signers, "not verified"))
+	plaintext.Fprintf(w, "%s@%s\nsigned    %s\n", r.Reference, r.Digest, cmp.Or(signers, "not verified"))
 	from := strings.TrimSpace(r.Source.Repository + " " + r.Source.Revision)
 	if r.Checkout != "" {
 		from = r.Checkout
 	}
-	fmt.Fprintf(w, "source    %s\n\n", from)
+	plaintext.Fprintf(w, "source    %s\n\n", from)
 	rows := make([][]string, len(r.Platforms))
 	for i, p := range r.Platforms {
 		rows[i] = []string{p.Platform, "differs", strings.Join(p.Differences, "; ")}
@@ -34,9 +34,9 @@ func writeRebuilt(w io.Writer, r rebuild.Report) error {
 	}
 	for _, p := range r.Platforms {
 		if len(p.Copied) > 0 {
-			fmt.Fprintf(w, "\n%s: not built, but taken from what is published: %s\n", p.Platform, strings.Join(p.Copied, " "))
+			plaintext.Fprintf(w, "\n%s: not built, but taken from what is published: %s\n", p.Platform, strings.Join(p.Copied, " "))
 		}
 	}
-	_, err := fmt.Fprintf(w, "\nindex     %s\n", strings.TrimSuffix(string(r.Index.Outcome)+": "+r.Index.Reason, ": "))
+	_, err := plaintext.Fprintf(w, "\nindex     %s\n", strings.TrimSuffix(string(r.Index.Outcome)+": "+r.Index.Reason, ": "))
 	return err
 }

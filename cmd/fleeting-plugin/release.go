@@ -5,12 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -164,7 +164,7 @@ func (f *releaseFlags) print(app *cli.App, w io.Writer, r releaseResult) error {
 	}
 	fmt.Fprintln(w)
 	if r.DryRun {
-		if _, err := fmt.Fprintf(w, "would publish %s\nlayers    %d to upload, %s; %d are there\naliases   %s\n",
+		if _, err := plaintext.Fprintf(w, "would publish %s\nlayers    %d to upload, %s; %d are there\naliases   %s\n",
 			r.Reference, r.Uploaded.Blobs, size(r.Uploaded.Bytes), r.Present.Blobs, aliases(r.Aliases)); err != nil {
 			return err
 		}
@@ -175,18 +175,20 @@ func (f *releaseFlags) print(app *cli.App, w io.Writer, r releaseResult) error {
 			return err
 		}
 	}
-	fmt.Fprintf(w, "created   %s\n", told(r.Created))
+	plaintext.Fprintf(w, "created   %s\n", told(r.Created))
 	for _, line := range []struct {
 		name string
 		list []string
 	}{{"documents", r.Documents}, {"attested", r.Attested}} {
-		if len(line.list) > 0 {
-			fmt.Fprintf(w, "%-9s %s\n", line.name, strings.Join(line.list, "\n          "))
+		label := line.name
+		for _, one := range line.list {
+			plaintext.Fprintf(w, "%-9s %s\n", label, one)
+			label = ""
 		}
 	}
 	if r.Checksums != nil {
-		fmt.Fprintf(w, "checksums %s\n", r.Checksums.File)
+		plaintext.Fprintf(w, "checksums %s\n", r.Checksums.File)
 	}
-	_, err := fmt.Fprintf(w, "signed    %d manifests\n", len(r.Signed))
+	_, err := plaintext.Fprintf(w, "signed    %d manifests\n", len(r.Signed))
 	return err
 }

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newResolveCmd shows what a reference stands for.
@@ -55,13 +55,13 @@ verified, downloaded or changed.`,
 
 func writeResolutions(w io.Writer, resolved []installer.Resolution, explain bool) error {
 	for _, r := range resolved {
-		fmt.Fprintf(w, "%s\n  version   %s\n  digest    %s\n  platform  %s\n  manifest  %s\n  layer     %s (%d bytes)\n",
+		plaintext.Fprintf(w, "%s\n  version   %s\n  digest    %s\n  platform  %s\n  manifest  %s\n  layer     %s (%d bytes)\n",
 			r.Reference, r.Version, r.Digest(), r.Platform, r.Manifest, r.Layer, r.Size)
 		if !explain {
 			continue
 		}
 		for _, sentence := range r.Explanation {
-			fmt.Fprintf(w, "  %s\n", sentence)
+			plaintext.Fprintf(w, "  %s\n", sentence)
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -56,7 +57,7 @@ func printSigned(w io.Writer, s *packager.Signed) error {
 			verb = "signed"
 		}
 	}
-	if _, err := fmt.Fprintf(w, "%-9s %s@%s\nmanifests %d, the index among them\n", verb, s.Repository, s.Digest, len(s.Manifests)); err != nil {
+	if _, err := plaintext.Fprintf(w, "%-9s %s@%s\nmanifests %d, the index among them\n", verb, s.Repository, s.Digest, len(s.Manifests)); err != nil {
 		return err
 	}
 	label := "attested"
@@ -75,7 +76,7 @@ func printSigned(w io.Writer, s *packager.Signed) error {
 		if o.What == "signature" {
 			line = ""
 		}
-		if _, err := fmt.Fprintf(w, "%-9s %s%s\n", label, line, became); err != nil {
+		if _, err := plaintext.Fprintf(w, "%-9s %s%s\n", label, line, became); err != nil {
 			return err
 		}
 		label = ""

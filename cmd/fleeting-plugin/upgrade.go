@@ -10,6 +10,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newUpgradeCmd installs what the references of installed plugins stand for now.
@@ -192,7 +193,7 @@ on. No network is used; a lock is not changed.`,
 			return err
 		}
 		return app.Print(map[string]installer.Installed{"removed": removed, "left": left}, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "removed %s %s\n%s is %s now\n", removed.Receipt.Name, removed.Receipt.Version, ref, left.Receipt.Version)
+			_, err := plaintext.Fprintf(w, "removed %s %s\n%s is %s now\n", removed.Receipt.Name, removed.Receipt.Version, ref, left.Receipt.Version)
 			return err
 		})
 	}
@@ -250,7 +251,7 @@ configuration names, what the lock has, and what something else installed.`,
 
 func writeRemoved(w io.Writer, verb string, removed []installer.Installed) error {
 	for _, one := range removed {
-		fmt.Fprintf(w, "%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
+		plaintext.Fprintf(w, "%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newVerifyCmd holds the policy against a remote artifact, or receipts against
@@ -97,7 +97,7 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 }
 
 func writeVerified(w io.Writer, v installer.Verified, rule string) error {
-	fmt.Fprintln(w, v.Reference)
+	plaintext.Fprintf(w, "%s\n", v.Reference)
 	line := lines(w)
 	line("version", v.Version.String())
 	line("digest", v.Digest().String())
@@ -117,7 +117,7 @@ func writeVerified(w io.Writer, v installer.Verified, rule string) error {
 func lines(w io.Writer) func(label, value string) {
 	return func(label, value string) {
 		if value != "" {
-			fmt.Fprintf(w, "  %-11s  %s\n", label, value)
+			plaintext.Fprintf(w, "  %-11s  %s\n", label, value)
 		}
 	}
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // Set by the linker: -X main.version=1.2.3 -X main.revision=COMMIT.
@@ -23,7 +23,7 @@ func newVersionCmd(app *cli.App) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := cli.NewVersion(cmd.Root().Name(), version, revision)
 			return app.Print(v, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s %s\nrevision: %s\ngo: %s\nplatform: %s\n",
+				_, err := plaintext.Fprintf(w, "%s %s\nrevision: %s\ngo: %s\nplatform: %s\n",
 					v.Name, v.Version, v.Revision, v.Go, v.Platform)
 				return err
 			})

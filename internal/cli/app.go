@@ -15,13 +15,16 @@ import (
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // App is what a command gets from the outside world. Libraries take the single
 // values out of it that they need; they never take an App.
 type App struct {
 	// In, Out and Err are the standard streams. Results go to Out, everything
-	// that is said to people while work goes on goes to Err.
+	// that is said to people while work goes on goes to Err. Both escape what a
+	// terminal would obey, see [plaintext.Writer].
 	In       io.Reader
 	Out, Err io.Writer
 	// LookupEnv reads one environment variable, as [os.LookupEnv] does.
@@ -37,6 +40,9 @@ type App struct {
 	Columns int
 	// Verbose, from --verbose, makes Logger write debug records.
 	Verbose bool
+
+	// screen is Err without the filter, for what draws on a terminal itself.
+	screen io.Writer
 
 	whole    bool // from --no-trunc
 	level    slog.LevelVar
@@ -63,10 +69,13 @@ func New(in io.Reader, out, errw io.Writer, lookupEnv func(string) (string, bool
 	if in == nil {
 		in = noInput{}
 	}
-	a := &App{In: in, Out: out, Err: errw, LookupEnv: lookupEnv, Now: time.Now, Output: Text}
+	a := &App{
+		In: in, Out: plaintext.NewWriter(out), Err: plaintext.NewWriter(errw), screen: errw,
+		LookupEnv: lookupEnv, Now: time.Now, Output: Text,
+	}
 	a.level.Set(slog.LevelWarn)
-	debug := slog.NewTextHandler(errw, &slog.HandlerOptions{Level: &a.level})
-	a.logger = slog.New(&peopleHandler{Handler: debug, w: errw, mu: &sync.Mutex{}})
+	debug := slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: &a.level, ReplaceAttr: redacted})
+	a.logger = slog.New(&peopleHandler{Handler: debug, w: a.Err, mu: &sync.Mutex{}})
 	return a
 }
 
@@ -89,7 +98,7 @@ func (a *App) Logger() *slog.Logger { return a.logger }
 
 // Interactive says whether people see Err on a terminal, so that progress and
 // questions make sense.
-func (a *App) Interactive() bool { return isTerminal(a.Err) }
+func (a *App) Interactive() bool { return isTerminal(a.screen) }
 
 // AddFlags adds the flags that every command has.
 func (a *App) AddFlags(flags *pflag.FlagSet) {

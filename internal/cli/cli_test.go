@@ -194,3 +194,29 @@ func TestLogger(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestTextFromOutside: what comes from outside neither reaches a terminal as it
+// is, nor begins a line of its own, nor brings the secrets of an address along.
+func TestTextFromOutside(t *testing.T) {
+	t.Parallel()
+	const outside = "a\x1b]0;x\x07\u202e\u009b\nforged\r\tb https://u:p@s3.test/x?sig=1"
+	const text = `a\u001b]0;x\u0007\u202e\u009b\nforged\r\tb `
+	var out, errOut bytes.Buffer
+	app := cli.New(nil, &out, &errOut, nil)
+	app.Statusf("status %s", outside)
+	app.Warnf("warn %v", errors.New(outside))
+	app.Logger().Warn("log", "text", outside)
+	root := &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error {
+		err := app.PrintTable(nil, []string{"x", "y"}, [][]string{{outside, "z"}}, "")
+		return errors.Join(err, fmt.Errorf("%w in %q", errGone, outside))
+	}}
+	app.Run(t.Context(), root, nil)
+	const told = text + "https://…@s3.test/x?…"
+	want := "status " + text + "https://u:p@s3.test/x?sig=1\nwarning: warn " + told + "\nwarning: log (text " + told + ")\nerror: gone in " + `"a\x1b]0;x\a\u202e\u009b\nforged\r\tb https://…@s3.test/x?…"` + "\n"
+	if diff := cmp.Diff(want, errOut.String()); diff != "" {
+		t.Error(diff)
+	}
+	if want := "X"; !strings.HasPrefix(out.String(), want) || strings.Count(out.String(), "\n") != 2 || !strings.Contains(out.String(), text) {
+		t.Errorf("table: %q", out.String())
+	}
+}

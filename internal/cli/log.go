@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // peopleHandler writes warnings and errors of libraries as the tools write their
@@ -33,11 +35,12 @@ func (h *peopleHandler) Handle(ctx context.Context, r slog.Record) error {
 	var facts []string
 	reason := ""
 	for _, a := range attrs {
+		value := redacted(nil, a).Value.String()
 		if a.Key == "error" {
-			reason = ": " + strings.ReplaceAll(a.Value.String(), "\n", "\n  ")
+			reason = ": " + strings.ReplaceAll(value, "\n", "\n  ")
 			continue
 		}
-		facts = append(facts, a.Key+" "+a.Value.String())
+		facts = append(facts, a.Key+" "+plaintext.Line(value))
 	}
 	text := r.Message
 	if len(facts) > 0 {
@@ -47,6 +50,14 @@ func (h *peopleHandler) Handle(ctx context.Context, r slog.Record) error {
 	defer h.mu.Unlock()
 	_, err := fmt.Fprintf(h.w, "warning: %s%s\n", text, reason)
 	return err
+}
+
+// redacted is an attribute without the secrets that addresses have in them.
+func redacted(_ []string, a slog.Attr) slog.Attr {
+	if kind := a.Value.Kind(); kind == slog.KindString || kind == slog.KindAny {
+		a.Value = slog.StringValue(plaintext.Redact(a.Value.String()))
+	}
+	return a
 }
 
 // WithAttrs implements [slog.Handler].

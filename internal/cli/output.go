@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // Format is how a command writes its result.
@@ -54,6 +56,7 @@ func (a *App) Print(value any, text func(w io.Writer) error) error {
 func (a *App) PrintTable(value any, header []string, rows [][]string, none string) error {
 	return a.Print(value, func(w io.Writer) error {
 		if len(rows) > 0 {
+			rows = oneLine(rows)
 			if width := a.width(); width > 0 {
 				rows = fit(append([][]string{header}, rows...), width)[1:]
 			}
@@ -67,29 +70,42 @@ func (a *App) PrintTable(value any, header []string, rows [][]string, none strin
 }
 
 // Statusf tells people what goes on, on Err; nothing with --quiet. The line end
-// is added.
+// is added; arguments are fields of the line, see [plaintext.Fprintf].
 func (a *App) Statusf(format string, args ...any) {
 	if a.Quiet {
 		return
 	}
-	fmt.Fprintf(a.Err, format+"\n", args...)
+	plaintext.Fprintf(a.Err, format+"\n", args...)
 }
 
 // Warnf tells people, on Err, what they have to know although the command goes
 // on. --quiet does not silence it: that is for what goes well. The line end is
 // added.
 func (a *App) Warnf(format string, args ...any) {
-	fmt.Fprintf(a.Err, "warning: "+format+"\n", args...)
+	fmt.Fprintf(a.Err, "warning: %s\n", plaintext.Redact(plaintext.Sprintf(format, args...)))
 }
 
-// Table writes rows below an upper-case header, columns aligned.
+// Table writes rows below an upper-case header, columns aligned. A cell is one
+// field, whatever is in it.
 func Table(w io.Writer, header []string, rows [][]string) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, strings.ToUpper(strings.Join(header, "\t")))
-	for _, row := range rows {
+	for _, row := range oneLine(rows) {
 		fmt.Fprintln(tw, strings.Join(row, "\t"))
 	}
 	return tw.Flush()
+}
+
+// oneLine keeps each cell in its line and in its column.
+func oneLine(rows [][]string) [][]string {
+	lines := make([][]string, len(rows))
+	for r, row := range rows {
+		lines[r] = make([]string, len(row))
+		for i, cell := range row {
+			lines[r][i] = plaintext.Line(cell)
+		}
+	}
+	return lines
 }
 
 // writeJSON writes a value, and a list that is nil as one that is empty: who

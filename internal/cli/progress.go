@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // Progress shows how far a transfer is. It is an [io.Writer], so bytes can be
@@ -23,7 +25,7 @@ func (a *App) Progress(label string, total int64) *Progress {
 	if a.Quiet || a.Output == JSON || !a.Interactive() {
 		return &Progress{}
 	}
-	return &Progress{bar: newBar(a.Err, label, total)}
+	return &Progress{bar: newBar(a.screen, plaintext.Line(label), total)}
 }
 
 func newBar(w io.Writer, label string, total int64) *progressbar.ProgressBar {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // Main runs a command tree with the process's arguments, streams and signals,
@@ -179,15 +180,15 @@ type errorReport struct {
 // report writes err to Err: for people, or with --output json for programs.
 func (a *App) report(cmd *cobra.Command, err error) {
 	if a.Output == JSON {
-		_ = writeJSON(a.Err, errorReport{Error: err.Error(), Hint: a.next(cmd, err), Code: a.CodeOf(err)})
+		_ = writeJSON(a.Err, errorReport{Error: plaintext.Redact(err.Error()), Hint: a.next(cmd, err), Code: a.CodeOf(err)})
 		return
 	}
 	all := Apart(err)
 	for n, one := range all {
 		headline, details := a.described(one)
-		fmt.Fprintf(a.Err, "error: %s\n", headline)
+		plaintext.Fprintf(a.Err, "error: %s\n", plaintext.Redact(headline))
 		for _, line := range details {
-			fmt.Fprintf(a.Err, "  %s\n", line)
+			plaintext.Fprintf(a.Err, "  %s\n", plaintext.Redact(line))
 		}
 		next := a.next(cmd, one)
 		if next == "" || n+1 < len(all) && a.next(cmd, all[n+1]) == next {

@@ -15,6 +15,8 @@ import (
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // The kinds of failure, for errors.Is. An error of a cancelled context has no
@@ -93,21 +95,25 @@ func wrap(op, ref string, err error) error {
 		return err
 	}
 	if response, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
-		spellDetails(response.Errors)
+		spellOut(response.Errors)
 	}
 	return &Error{Op: op, Ref: ref, Kind: kindOf(err), Err: err}
 }
 
-// spellDetails writes as JSON, as the registry did, what errcode would print in
-// Go's notation for maps and lists.
-func spellDetails(list errcode.Errors) {
+// spellOut keeps a registry's words in the line of their error, and writes as
+// JSON, as the registry did, what errcode would print in Go's notation for maps
+// and lists.
+func spellOut(list errcode.Errors) {
 	for i, one := range list {
-		switch one.Detail.(type) {
-		case nil, string:
-			continue
-		}
-		if text, err := json.Marshal(one.Detail); err == nil {
-			list[i].Detail = string(text)
+		list[i].Code, list[i].Message = plaintext.Line(one.Code), plaintext.Line(one.Message)
+		switch detail := one.Detail.(type) {
+		case nil:
+		case string:
+			list[i].Detail = plaintext.Line(detail)
+		default:
+			if text, err := json.Marshal(detail); err == nil {
+				list[i].Detail = plaintext.Line(string(text))
+			}
 		}
 	}
 }
