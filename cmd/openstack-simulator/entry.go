@@ -74,5 +74,8 @@ Every server answers SSH on its own "private" address, to commands, without a te
     ssh -p %[5]d -i %[6]s -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o LogLevel=ERROR %[7]s@127.10.x.y 'echo $HOSTNAME'
 What you run there really runs on this machine, as you, in a folder that goes with the server.
 
-`, url, config, e.clouds, openstacksim.CloudPassword, e.port, e.key, e.user)
+To break it while it runs, here with half of all servers:
+    curl -d build-error:50%% %[1]s%[8]s
+
+`, url, config, e.clouds, openstacksim.CloudPassword, e.port, e.key, e.user, faultsPath)
 }

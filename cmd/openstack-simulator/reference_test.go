@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -63,4 +64,59 @@ func TestReferenceNamesWhatIsThere(t *testing.T) {
 			t.Errorf("%s does not name %s", reference, name)
 		}
 	}
+}
+
+// TestReferenceListsTheFaults: the page has every kind of fault, its settings and
+// every operation, as the simulator itself describes them.
+func TestReferenceListsTheFaults(t *testing.T) {
+	t.Parallel()
+	if _, shown, _ := strings.Cut(page(t), "cannot be counted:\n\n"); !strings.HasPrefix(shown, faultTables()) {
+		t.Errorf("%s does not show\n%s", reference, faultTables())
+	}
+	if !strings.Contains(page(t), operations()) {
+		t.Errorf("%s does not show\n%s", reference, operations())
+	}
+}
+
+func faultTables() string {
+	var b strings.Builder
+	b.WriteString("| setting | meaning |\n| --- | --- |\n")
+	for _, s := range openstacksim.CommonFaultSettings() {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", s.Name, s.Meaning)
+	}
+	for _, scope := range []struct {
+		of    openstacksim.FaultScope
+		title string
+	}{{openstacksim.ScopeCalls, "Faults of calls"}, {openstacksim.ScopeServers, "Faults of servers"}, {openstacksim.ScopeCloud, "Faults of the whole cloud"}} {
+		fmt.Fprintf(&b, "\n### %s\n\n| kind | what happens | settings |\n| --- | --- | --- |\n", scope.title)
+		for _, kind := range openstacksim.FaultKinds() {
+			if kind.Of == scope.of {
+				fmt.Fprintf(&b, "| `%s` | %s | %s |\n", kind.Name, kind.Effect, describe(kind.Settings))
+			}
+		}
+	}
+	return b.String()
+}
+
+func describe(settings []openstacksim.FaultSetting) string {
+	var parts []string
+	for _, s := range settings {
+		part := "`" + s.Name + "`: " + s.Meaning
+		switch {
+		case s.Required:
+			part += " (required)"
+		case s.Default != "":
+			part += " (default `" + s.Default + "`)"
+		}
+		parts = append(parts, part)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func operations() string {
+	var names []string
+	for _, op := range openstacksim.Operations() {
+		names = append(names, "`"+string(op)+"`")
+	}
+	return "Operations are " + strings.Join(names, ", ") + "."
 }

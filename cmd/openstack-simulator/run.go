@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/flagtext"
@@ -32,6 +33,7 @@ type settings struct {
 	sshPort               uint
 	build, remove, tokens span
 	quiet                 bool
+	faults                faultFlag
 }
 
 // run serves until ctx ends and gives the exit code.
@@ -82,6 +84,7 @@ func (set *settings) flags() *flag.FlagSet {
 	flags.Var(&set.build, "build-time", "`time` from a create to ACTIVE")
 	flags.Var(&set.remove, "delete-time", "`time` a deletion takes")
 	flags.Var(&set.tokens, "token-life", "`time` that a token is good for")
+	flags.Var(&set.faults, "fault", "`fault` that happens, as KIND[:RATE][,SETTING=VALUE...]; can be given several times")
 	flags.BoolVar(&set.quiet, "quiet", false, "do not log the calls")
 	return flags
 }
@@ -150,7 +153,10 @@ func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err err
 	}
 	// Whoever waits for the first line finds the files, and is answered.
 	explain(stdout, url, home.file("config.toml"), entry)
-	server := &http.Server{Handler: front(sim), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
+	for _, rule := range set.faults {
+		sim.Inject(rule)
+	}
+	server := &http.Server{Handler: front(sim, faults(sim)), ReadHeaderTimeout: 10 * time.Second, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0)}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -160,15 +166,20 @@ func serve(ctx context.Context, set settings, stdout, stderr io.Writer) (err err
 	return nil
 }
 
-// front answers who opens the address in a browser; clients begin at Keystone.
-func front(cloud http.Handler) http.Handler {
+// front passes calls on: those about faults, and those to the cloud, whose
+// clients begin at Keystone. It says what there is to people with a browser.
+func front(cloud, faults http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/" {
+		switch {
+		case r.URL.Path == faultsPath, strings.HasPrefix(r.URL.Path, faultsPath+"/"):
+			faults.ServeHTTP(w, r)
+			return
+		case r.URL.Path != "/":
 			cloud.ServeHTTP(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = fmt.Fprintln(w, "An OpenStack cloud in memory. Clients begin at /identity/v3, as clouds.yaml says.")
+		_, _ = fmt.Fprintln(w, "An OpenStack cloud in memory. Clients begin at /identity/v3, as clouds.yaml says. What goes wrong is at "+faultsPath+".")
 	})
 }
 
@@ -177,6 +188,9 @@ func newSimulator(set settings, public string, log io.Writer) (*openstacksim.Sim
 	seed.KeyPairs = []openstacksim.KeyPair{{Name: "fleeting", PublicKey: public}}
 	// Clients refuse an image's name that two have; the first is the older twin.
 	seed.Images = seed.Images[1:]
+	for i := range seed.Images {
+		seed.Images[i].Owner = openstacksim.DefaultProject // which may then change their properties
+	}
 	level := slog.LevelInfo
 	if set.quiet {
 		level = slog.LevelWarn

@@ -247,8 +247,8 @@ func TestTutorialShowsTheConfig(t *testing.T) {
 			t.Errorf("the tutorial does not show the command %s", command)
 		}
 	}
-	if commands != 4 {
-		t.Errorf("%d commands printed, want 4", commands)
+	if commands != 5 {
+		t.Errorf("%d commands printed, want 5", commands)
 	}
 }
 
@@ -263,6 +263,7 @@ func TestWrongUse(t *testing.T) {
 		"--delete-time -5s":        "is not negative",
 		"--lsten x":                "did you mean --listen?",
 		"serve":                    "unexpected argument",
+		"--fault eror":             "did you mean error?",
 	} {
 		if code, errs := refused(t, append(strings.Fields(args), "--dir", t.TempDir())...); code != exitUsage || !strings.Contains(errs, says) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: exit code %d, want %q in one line: %s", args, code, says, errs)
@@ -274,12 +275,12 @@ func TestWrongUse(t *testing.T) {
 func TestTellsABrowserWhatItIs(t *testing.T) {
 	t.Parallel()
 	answer := httptest.NewRecorder()
-	front(http.NotFoundHandler()).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
+	front(http.NotFoundHandler(), http.NotFoundHandler()).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
 	if answer.Code != http.StatusOK || !strings.Contains(answer.Body.String(), "/identity/v3") {
 		t.Errorf("%d: %s", answer.Code, answer.Body)
 	}
 	other := httptest.NewRecorder()
-	front(http.NotFoundHandler()).ServeHTTP(other, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/identity/v3", nil))
+	front(http.NotFoundHandler(), http.NotFoundHandler()).ServeHTTP(other, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/identity/v3", nil))
 	if other.Code != http.StatusNotFound {
 		t.Errorf("what is the cloud's: %d", other.Code)
 	}

@@ -21,6 +21,7 @@ type call struct {
 	auth      *token
 	micro     microversion // of Nova
 	plain     bool         // answered without a request ID
+	legacy    bool         // to the endpoint of Nova without microversions
 	unrouted  bool         // for a path, or a method, that the service does not have
 }
 

@@ -10,9 +10,13 @@ import (
 
 // catalogue lists the services, each in every region and for every interface.
 func (s *Simulator) catalogue(c *call, projectID string) []any {
+	compute := c.root(serviceCompute) + "/v2.1"
+	if s.weather.LegacyEndpoint {
+		compute = c.root(serviceCompute) + "/v2/" + projectID
+	}
 	services := []struct{ kind, name, url string }{
 		{"identity", "keystone", c.root(serviceIdentity) + "/v3"},
-		{"compute", "nova", c.root(serviceCompute) + "/v2.1"},
+		{"compute", "nova", compute},
 		{"image", "glance", c.root(serviceImage)},
 		{"network", "neutron", c.root(serviceNetwork)},
 		{"volumev3", "cinder", c.root(serviceVolume) + "/v3/" + projectID},

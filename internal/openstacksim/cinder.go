@@ -57,7 +57,7 @@ func volumeTypeID(name string) string {
 
 // bootVolume makes the volume that a server boots from, or says why not.
 func (s *Simulator) bootVolume(srv *server, want wantedVolume) (*volume, string) {
-	quota := s.project(srv.project).Quota
+	quota := s.quotaOf(s.project(srv.project))
 	count, gigabytes := 0, 0
 	for _, v := range s.volumes {
 		if v.project == srv.project {
@@ -207,6 +207,7 @@ func (s *Simulator) listVolumeTypes(*call) (*answer, error) {
 }
 
 func (s *Simulator) volumeLimits(c *call) (*answer, error) {
+	quota := s.quotaOf(c.auth.project)
 	count, gigabytes := 0, 0
 	for _, v := range s.volumes {
 		if v.project == c.auth.project.ID {
@@ -215,7 +216,7 @@ func (s *Simulator) volumeLimits(c *call) (*answer, error) {
 		}
 	}
 	return ok(map[string]any{"limits": map[string]any{"rate": []any{}, "absolute": map[string]any{
-		"maxTotalVolumes": c.auth.project.Quota.Volumes, "maxTotalVolumeGigabytes": c.auth.project.Quota.Gigabytes,
+		"maxTotalVolumes": quota.Volumes, "maxTotalVolumeGigabytes": quota.Gigabytes,
 		"totalVolumesUsed": count, "totalGigabytesUsed": gigabytes,
 	}}})
 }

@@ -62,4 +62,5 @@ func (s *Simulator) advance() {
 	if now.After(s.present) {
 		s.present = now
 	}
+	s.weather = s.condition()
 }

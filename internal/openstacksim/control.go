@@ -91,12 +91,8 @@ func (s *Simulator) AddServer(spec ServerSpec) (string, error) {
 	}
 	srv.flavor, srv.image = s.flavors[flavor], s.images[image].ID
 	srv.wantNetworks = []wantedNetwork{{network: s.networks[net]}}
-	fates := s.fates
-	s.fates = nil
+	srv.planted, srv.fate = true, spec.Fate
 	s.enter(srv, "req-"+s.newID())
-	s.fates = fates
-	s.created--
-	srv.fate = spec.Fate
 	host, found := s.place(srv)
 	if !found {
 		return srv.id, fmt.Errorf("openstacksim: no host for %q", spec.Name)
@@ -157,7 +153,7 @@ func (s *Simulator) SetCellDown(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	s.cellDown = down
+	s.set.CellDown = down
 }
 
 // SetListingLag lets listings show new servers, and stop showing deleted
@@ -165,7 +161,7 @@ func (s *Simulator) SetCellDown(down bool) {
 func (s *Simulator) SetListingLag(lag time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.listingLag = lag
+	s.set.ListingLag = lag
 }
 
 // RevokeTokens makes every token bad.
@@ -183,13 +179,8 @@ func (s *Simulator) RevokeCredential(name string) {
 	for _, u := range s.users {
 		for i := range u.ApplicationCredentials {
 			if u.ApplicationCredentials[i].Name == name {
-				u.ApplicationCredentials[i].revoked = true
+				s.revoke(&u.ApplicationCredentials[i])
 			}
-		}
-	}
-	for id, granted := range s.tokens {
-		if granted.credential != nil && granted.credential.Name == name {
-			delete(s.tokens, id)
 		}
 	}
 }

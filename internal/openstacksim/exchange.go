@@ -17,8 +17,9 @@ import (
 const maxBody = 1 << 20
 
 var (
-	errReset = errors.New("openstacksim: connection reset by the cloud")
-	errCut   = errors.New("openstacksim: answer cut short")
+	errRefused = errors.New("openstacksim: connection refused by the cloud")
+	errReset   = errors.New("openstacksim: connection reset by the cloud")
+	errCut     = errors.New("openstacksim: answer cut short")
 )
 
 // outcome is an exchange before it goes over a wire.
@@ -36,9 +37,10 @@ func (s *Simulator) exchange(r *http.Request) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, vars, status := s.router.find(r)
+	path, legacy := legacyPath(r.URL.Path)
+	found, vars, status := s.router.find(r.Method, path)
 	c := &call{
-		request: r, query: r.URL.Query(), vars: vars, body: body,
+		request: r, legacy: legacy, query: r.URL.Query(), vars: vars, body: body,
 		service: serviceOf(r.URL.Path), base: baseOf(r),
 	}
 	fault, index := s.arrive(c, found.op)
@@ -119,7 +121,7 @@ func (s *Simulator) dispatch(c *call, found route, status int) (*answer, error) 
 		c.auth = auth
 	}
 	if c.service == serviceCompute {
-		micro, err := s.negotiate(c.request.Header)
+		micro, err := s.negotiate(c)
 		c.micro = micro
 		if err != nil {
 			return nil, err
@@ -155,6 +157,8 @@ func noRoute(c *call, status int) error {
 // disturb turns a true answer, or the lack of one, into what the caller sees.
 func (s *Simulator) disturb(ctx context.Context, c *call, truth *answer, fault Fault) (*outcome, error) {
 	switch fault.Drop {
+	case DropRefuse:
+		return nil, errRefused
 	case DropReset:
 		return nil, errReset
 	case DropHang:
@@ -166,7 +170,10 @@ func (s *Simulator) disturb(ctx context.Context, c *call, truth *answer, fault F
 		truth = wrapError(c.service, &apiError{status: fault.Status, message: fault.Message})
 	}
 	result := &outcome{status: truth.status, header: http.Header{}, cut: fault.Drop == DropTruncate}
-	s.headers(c, truth, result.header)
+	result.header.Set("Date", s.date())
+	if fault.Body == "" { // or else a proxy answers, and not the service
+		s.headers(c, truth, result.header)
+	}
 	switch body := truth.body.(type) {
 	case nil:
 	case json.RawMessage:
@@ -208,7 +215,7 @@ func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
 	if c.service == serviceIdentity {
 		header.Set("Vary", "X-Auth-Token")
 	}
-	if c.service == serviceCompute && c.micro.String() != "" {
+	if c.service == serviceCompute && c.micro.String() != "" && !c.legacy {
 		header.Set("Openstack-Api-Version", "compute "+c.micro.String())
 		header.Set("X-Openstack-Nova-Api-Version", c.micro.String())
 		header["Vary"] = []string{"OpenStack-API-Version", "X-OpenStack-Nova-API-Version"}
@@ -217,6 +224,13 @@ func (s *Simulator) headers(c *call, truth *answer, header http.Header) {
 		header.Set("Www-Authenticate", fmt.Sprintf("Keystone uri=%q", c.root(serviceIdentity)+"/v3"))
 	}
 	maps.Copy(header, truth.header)
+}
+
+// date is the present by the cloud's clock, as HTTP writes it.
+func (s *Simulator) date() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stamp(s.options.Now(), http.TimeFormat)
 }
 
 // ServeHTTP answers one request.

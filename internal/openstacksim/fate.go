@@ -43,6 +43,16 @@ type Fate struct {
 	MissingFor time.Duration
 	// LingersFor keeps a deleted server in the listings, with the status DELETED, for so long.
 	LingersFor time.Duration
+	// Ghost keeps a deleted server in the listings as it was, while calls that name it answer 404.
+	Ghost bool
+	// Bare shows no metadata while the server is being deleted.
+	Bare bool
+	// Addressless shows no addresses.
+	Addressless bool
+	// Status replaces the status once the server has a host, whatever becomes of it.
+	Status string
+	// Unreadable makes GETs of the server answer 500, and keeps it out of listings.
+	Unreadable bool
 }
 
 // SetFates decides about the servers created from now on. decide gets the
@@ -54,14 +64,16 @@ func (s *Simulator) SetFates(decide func(n int, server ServerInfo) Fate) {
 	s.fates = decide
 }
 
-// fateOf decides about a new server: the function of SetFates, then the
-// metadata that openstack-lab's driver knows too. The lock is held.
+// fateOf decides about a new server: the function of SetFates, the rules that
+// ask for no host, and the metadata that openstack-lab's driver knows too. The
+// lock is held.
 func (s *Simulator) fateOf(srv *server) Fate {
 	var fate Fate
 	s.created++
 	if s.fates != nil {
 		fate = s.fates(s.created, s.serverInfo(srv))
 	}
+	s.decide(srv, &fate)
 	if d, given := labSeconds(srv, "lab_spawn_seconds"); given {
 		fate.BuildTime = d
 	}
@@ -81,6 +93,18 @@ func (s *Simulator) fateOf(srv *server) Fate {
 		fate.FailDeletes = n
 	}
 	return fate
+}
+
+// decide lets the rules change the fate of a server: those with a host once it
+// has one, the others before.
+func (s *Simulator) decide(srv *server, fate *Fate) {
+	s.endRules()
+	info := s.serverInfo(srv)
+	for _, rule := range s.rules {
+		if s.meetsServer(rule, info) {
+			rule.Fate(fate, info)
+		}
+	}
 }
 
 func labSeconds(srv *server, key string) (time.Duration, bool) {

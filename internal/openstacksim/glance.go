@@ -44,6 +44,7 @@ func (s *Simulator) glanceRoutes() []route {
 		{http.MethodGet, "/image/versions", OpImageInfo, true, s.glanceVersions},
 		{http.MethodGet, "/image/v2/images", OpImageList, false, s.listImages},
 		{http.MethodGet, "/image/v2/images/{id}", OpImageShow, false, s.showImage},
+		{http.MethodPatch, "/image/v2/images/{id}", OpImageUpdate, false, s.updateImage},
 	}
 }
 
@@ -136,6 +137,50 @@ func (s *Simulator) showImage(c *call) (*answer, error) {
 	if image == nil {
 		return nil, notFound("No image found with ID %s", c.arg("id"))
 	}
+	return ok(imageView(*image))
+}
+
+// updateImage changes, adds and removes properties, by the two fields of Glance's
+// JSON patch that they need.
+func (s *Simulator) updateImage(c *call) (*answer, error) {
+	var changes []struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value any    `json:"value"`
+	}
+	if !strings.HasPrefix(c.request.Header.Get("Content-Type"), "application/openstack-images-v2") {
+		return nil, refuse(http.StatusUnsupportedMediaType, "")
+	}
+	if err := c.decode(&changes); err != nil {
+		return nil, err
+	}
+	image := s.visibleImage(c.auth.project.ID, c.arg("id"))
+	if image == nil {
+		return nil, notFound("No image found with ID %s", c.arg("id"))
+	}
+	if image.owner != c.auth.project.ID {
+		return nil, forbidden("You are not authorized to complete modify_image action.")
+	}
+	properties := maps.Clone(image.Properties)
+	if properties == nil {
+		properties = map[string]string{}
+	}
+	for _, change := range changes {
+		name := strings.ReplaceAll(strings.ReplaceAll(strings.TrimPrefix(change.Path, "/"), "~1", "/"), "~0", "~")
+		_, has := properties[name]
+		if _, fixed := imageView(Image{})[name]; fixed {
+			return nil, badRequest("The simulator changes properties of images only, not %s.", name)
+		}
+		switch {
+		case change.Op == "remove" && has:
+			delete(properties, name)
+		case change.Op == "add", change.Op == "replace" && has:
+			properties[name] = fmt.Sprint(change.Value)
+		default:
+			return nil, conflict("Property %s does not exist.", name)
+		}
+	}
+	image.Properties = properties
 	return ok(imageView(*image))
 }
 

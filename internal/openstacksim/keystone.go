@@ -185,7 +185,7 @@ func (s *Simulator) grantCredential(granted *token, request authRequest) error {
 			if credential.revoked || (credential.ID != asked.ID && !byName) {
 				continue
 			}
-			if credential.Secret != asked.Secret {
+			if credential.Secret != asked.Secret || !credential.expires.IsZero() && !s.present.Before(credential.expires) {
 				return unauthorized()
 			}
 			granted.user, granted.credential = user, credential
@@ -228,8 +228,8 @@ func (s *Simulator) tokenView(c *call, granted *token) map[string]any {
 	view := map[string]any{
 		"methods":    granted.methods,
 		"audit_ids":  granted.audit,
-		"issued_at":  granted.issued.UTC().Format(microseconds),
-		"expires_at": granted.expires.UTC().Format(microseconds),
+		"issued_at":  s.stamp(granted.issued, microseconds),
+		"expires_at": s.stamp(granted.expires, microseconds),
 		"user": map[string]any{
 			"id": granted.user.ID, "name": granted.user.Name, "domain": defaultDomain(), "password_expires_at": nil,
 		},
@@ -237,10 +237,7 @@ func (s *Simulator) tokenView(c *call, granted *token) map[string]any {
 	if granted.project != nil {
 		view["project"] = map[string]any{"id": granted.project.ID, "name": granted.project.Name, "domain": defaultDomain()}
 		view["is_domain"] = false
-		view["roles"] = []any{
-			map[string]any{"id": "45685fb8211845de9128205412d62d93", "name": "member"},
-			map[string]any{"id": "eabb99f763824c08bc3e07a802e630f9", "name": "reader"},
-		}
+		view["roles"] = memberRoles()
 		view["catalog"] = s.catalogue(c, granted.project.ID)
 	}
 	if granted.credential != nil {
@@ -249,6 +246,14 @@ func (s *Simulator) tokenView(c *call, granted *token) map[string]any {
 		}
 	}
 	return view
+}
+
+// memberRoles are those that every user has in its projects.
+func memberRoles() []any {
+	return []any{
+		map[string]any{"id": "45685fb8211845de9128205412d62d93", "name": "member"},
+		map[string]any{"id": "eabb99f763824c08bc3e07a802e630f9", "name": "reader"},
+	}
 }
 
 const microseconds = "2006-01-02T15:04:05.000000Z"

@@ -89,7 +89,7 @@ func (s *Simulator) createFloatingIP(c *call) (*answer, error) {
 			owned++
 		}
 	}
-	if project.Quota.FloatingIPs != Unlimited && owned >= project.Quota.FloatingIPs {
+	if quota := s.quotaOf(project).FloatingIPs; quota != Unlimited && owned >= quota {
 		return nil, neutronRefusal(http.StatusConflict, "OverQuota", "Quota exceeded for resources: ['floatingip'].")
 	}
 	if err := s.mayAssociate(c, request.FloatingIP.Port, ""); err != nil {

@@ -51,7 +51,7 @@ func (s *Simulator) portsOf(project string) int {
 
 // newPort makes a port with addresses of its network.
 func (s *Simulator) newPort(n *network, project, fixedIP string) (*port, error) {
-	if quota := s.project(project).Quota.Ports; quota != Unlimited && s.portsOf(project) >= quota {
+	if quota := s.quotaOf(s.project(project)).Ports; quota != Unlimited && s.portsOf(project) >= quota {
 		return nil, neutronRefusal(http.StatusConflict, "OverQuota", "Quota exceeded for resources: ['port'].")
 	}
 	p := &port{id: s.newID(), project: project, network: n, created: s.present}

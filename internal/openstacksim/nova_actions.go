@@ -32,6 +32,8 @@ func transitionOf(action string, argument json.RawMessage) (transition, bool) {
 		return transition{verb: action, from: []vmState{vmActive, vmStopped, vmPaused, vmSuspended}, task: "shelving", to: vmShelved}, true
 	case "unshelve":
 		return transition{verb: action, from: []vmState{vmShelved}, task: "unshelving", to: vmActive}, true
+	case "restore":
+		return transition{verb: action, from: []vmState{vmSoftDeleted}, task: "restoring", to: vmActive}, true
 	case "reboot":
 		var kind struct {
 			Type string `json:"type"`
@@ -153,7 +155,7 @@ func (s *Simulator) change(c *call, srv *server, t transition) (*answer, error) 
 			if host, found := s.place(srv); found && srv.host == "" {
 				srv.host, srv.zone = host.Name, host.Zone
 			}
-		case vmBuilding, vmStopped, vmPaused, vmSuspended, vmError, vmDeleted:
+		case vmBuilding, vmStopped, vmPaused, vmSuspended, vmError, vmDeleted, vmSoftDeleted:
 		}
 	})
 	return accepted(nil)

@@ -222,21 +222,21 @@ func (s *Simulator) admit(c *call, request serverRequest, draft *server) (int, e
 	if err != nil {
 		return 0, err
 	}
-	project := c.auth.project
-	if limit := project.Quota.MetadataItems; limit != Unlimited && len(draft.metadata) > limit {
+	project, quota := c.auth.project, s.quotaOf(c.auth.project)
+	if limit := quota.MetadataItems; limit != Unlimited && len(draft.metadata) > limit {
 		return 0, forbidden("Maximum number of metadata items exceeds %d", limit)
 	}
 	count, err := s.fitting(project, draft.flavor, least, most)
 	if err != nil {
 		return 0, err
 	}
-	if limit := project.Quota.Ports; limit != Unlimited && len(draft.wantNetworks) > 0 {
+	if limit := quota.Ports; limit != Unlimited && len(draft.wantNetworks) > 0 {
 		free := (limit - s.portsOf(project.ID)) / len(draft.wantNetworks)
 		if count = min(count, free); count < least {
 			return 0, forbidden("Maximum number of ports exceeded")
 		}
 	}
-	if limit := project.Quota.ServerGroupMembers; draft.group != nil && limit != Unlimited && s.liveMembers(draft.group)+count > limit {
+	if limit := quota.ServerGroupMembers; draft.group != nil && limit != Unlimited && s.liveMembers(draft.group)+count > limit {
 		return 0, forbidden("Quota exceeded, too many servers in group")
 	}
 	return count, nil

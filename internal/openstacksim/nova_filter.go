@@ -55,10 +55,10 @@ func (s *Simulator) parseFilter(c *call) (serverFilter, error) {
 	var f serverFilter
 	for key, values := range c.query {
 		value := values[len(values)-1]
-		if f.takeList(key, value) || f.takeText(key, value) {
+		if f.takeList(key, value, c.micro) || f.takeText(key, value) {
 			continue
 		}
-		if err := f.takeOther(c, key, value, values); err != nil {
+		if err := s.takeOther(c, &f, key, value, values); err != nil {
 			return f, err
 		}
 	}
@@ -66,11 +66,11 @@ func (s *Simulator) parseFilter(c *call) (serverFilter, error) {
 }
 
 // takeList takes a filter that is a list of tags.
-func (f *serverFilter) takeList(key, value string) bool {
+func (f *serverFilter) takeList(key, value string, micro microversion) bool {
 	list, known := map[string]*[]string{
 		"tags": &f.tags, "tags-any": &f.tagsAny, "not-tags": &f.notTags, "not-tags-any": &f.notAny,
 	}[key]
-	if known {
+	if known && micro.least(26) { // older ones ignore it
 		*list = strings.Split(value, ",")
 	}
 	return known
@@ -87,7 +87,7 @@ func (f *serverFilter) takeText(key, value string) bool {
 	return known
 }
 
-func (f *serverFilter) takeOther(c *call, key, value string, values []string) (err error) {
+func (s *Simulator) takeOther(c *call, f *serverFilter, key, value string, values []string) (err error) {
 	switch key {
 	case "name":
 		if f.name, err = regexp.Compile("(?i)" + value); err != nil {
@@ -103,9 +103,9 @@ func (f *serverFilter) takeOther(c *call, key, value string, values []string) (e
 			return badRequest("Invalid status value")
 		}
 	case "changes-since":
-		f.since, err = parseTime(value)
+		f.since, err = s.parseTime(value)
 	case "changes-before":
-		f.before, err = parseTime(value)
+		f.before, err = s.parseTime(value)
 	case "locked":
 		if !c.micro.least(73) {
 			return nil
@@ -121,10 +121,10 @@ func (f *serverFilter) takeOther(c *call, key, value string, values []string) (e
 	return err
 }
 
-func parseTime(text string) (time.Time, error) {
+func (s *Simulator) parseTime(text string) (time.Time, error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02"} {
 		if t, err := time.Parse(layout, text); err == nil {
-			return t, nil
+			return t.Add(-s.weather.Clock), nil
 		}
 	}
 	return time.Time{}, badRequest("Invalid input for query parameters changes-since. Value: %s. '%s' is not a 'date-time'", text, text)

@@ -74,7 +74,7 @@ func (s *Simulator) createServerGroup(c *call) (*answer, error) {
 			owned++
 		}
 	}
-	if quota := c.auth.project.Quota.ServerGroups; quota != Unlimited && owned >= quota {
+	if quota := s.quotaOf(c.auth.project).ServerGroups; quota != Unlimited && owned >= quota {
 		return nil, forbidden("Quota exceeded, too many server groups.")
 	}
 	g := &ServerGroup{

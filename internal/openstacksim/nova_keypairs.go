@@ -74,7 +74,7 @@ func (s *Simulator) createKeyPair(c *call) (*answer, error) {
 			owned++
 		}
 	}
-	if quota := c.auth.project.Quota.KeyPairs; quota != Unlimited && owned >= quota {
+	if quota := s.quotaOf(c.auth.project).KeyPairs; quota != Unlimited && owned >= quota {
 		return nil, forbidden("Quota exceeded, too many key pairs.")
 	}
 	private := ""

@@ -24,7 +24,9 @@ func (s *Simulator) begin(srv *server) {
 	srv.vm, srv.task = vmBuilding, taskScheduling
 	srv.created, srv.updated = s.present, s.present
 	srv.hostname = hostnameOf(srv.name)
-	srv.fate = s.fateOf(srv)
+	if !srv.planted {
+		srv.fate = s.fateOf(srv)
+	}
 	srv.locked, srv.adminLocked = srv.fate.AdminLock, srv.fate.AdminLock
 	total := s.options.BuildTime
 	if srv.fate.BuildTime != 0 {
@@ -50,6 +52,7 @@ func (s *Simulator) schedule(srv *server, rest time.Duration) {
 		return
 	}
 	srv.host, srv.zone, srv.task = host.Name, host.Zone, taskSpawning
+	s.decide(srv, &srv.fate)
 	s.touch(srv)
 	if problem := s.equip(srv); problem != "" {
 		s.fail(srv, fmt.Sprintf("Build of instance %s aborted: %s", srv.id, problem))
@@ -133,7 +136,7 @@ func (s *Simulator) stripPorts(srv *server) {
 
 // remove starts the deletion of a server that may be deleted.
 func (s *Simulator) remove(srv *server, forced bool) {
-	if srv.task == taskDeleting && !forced {
+	if (srv.task == taskDeleting || srv.vm == vmSoftDeleted) && !forced {
 		return
 	}
 	if consume(&srv.fate.IgnoreDeletes) {
@@ -143,17 +146,17 @@ func (s *Simulator) remove(srv *server, forced bool) {
 		s.destroy(srv)
 		return
 	}
+	if kept := s.weather.SoftDelete; kept > 0 && !forced {
+		s.softDelete(srv, kept)
+		return
+	}
 	srv.task = taskDeleting
 	s.touch(srv)
 	if srv.fate.StuckDeleting && !forced {
 		srv.build++
 		return
 	}
-	total := s.options.DeleteTime
-	if srv.fate.DeleteTime != 0 {
-		total = max(srv.fate.DeleteTime, 0)
-	}
-	s.plan(srv, total, func() {
+	s.plan(srv, s.deleteTime(srv), func() {
 		if consume(&srv.fate.FailDeletes) {
 			// Nova gives the network back even so.
 			s.stripPorts(srv)
@@ -162,6 +165,24 @@ func (s *Simulator) remove(srv *server, forced bool) {
 			return
 		}
 		s.destroy(srv)
+	})
+}
+
+func (s *Simulator) deleteTime(srv *server) time.Duration {
+	if srv.fate.DeleteTime != 0 {
+		return max(srv.fate.DeleteTime, 0)
+	}
+	return s.options.DeleteTime
+}
+
+// softDelete powers a server off and keeps it until its time is over or it is
+// force-deleted, as Nova does with reclaim_instance_interval.
+func (s *Simulator) softDelete(srv *server, kept time.Duration) {
+	srv.task = taskSoftDeleting
+	s.touch(srv)
+	s.plan(srv, s.deleteTime(srv), func() {
+		s.become(srv, vmSoftDeleted)
+		s.plan(srv, kept, func() { s.destroy(srv) })
 	})
 }
 
@@ -178,8 +199,12 @@ func (s *Simulator) destroy(srv *server) {
 		return
 	}
 	s.strip(srv)
+	if srv.fate.Ghost {
+		srv.shown = srv.status()
+	} else {
+		srv.shown, srv.fate.Status = "", ""
+	}
 	s.become(srv, vmDeleted)
-	srv.shown = ""
 	srv.terminated = s.present
 	if s.shells != nil {
 		s.shells.forget(srv.id)

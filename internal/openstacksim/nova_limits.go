@@ -15,7 +15,7 @@ type usage struct{ instances, cores, ram int }
 func (s *Simulator) usage(project string) usage {
 	var u usage
 	for _, srv := range s.serverOrder {
-		if srv.project == project && !srv.gone() && srv.task != taskScheduling {
+		if srv.project == project && !srv.gone() && srv.vm != vmSoftDeleted && srv.task != taskScheduling {
 			u.instances++
 			u.cores += srv.flavor.VCPUs
 			u.ram += srv.flavor.RAM
@@ -27,14 +27,14 @@ func (s *Simulator) usage(project string) usage {
 // fitting gives how many more servers of a flavor the quota allows, at most
 // want, and the refusal for when that is fewer than least.
 func (s *Simulator) fitting(project *Project, f Flavor, least, want int) (int, error) {
-	used := s.usage(project.ID)
+	used, quota := s.usage(project.ID), s.quotaOf(project)
 	resources := []struct {
 		name              string
 		used, limit, each int
 	}{
-		{"cores", used.cores, project.Quota.Cores, f.VCPUs},
-		{"instances", used.instances, project.Quota.Instances, 1},
-		{"ram", used.ram, project.Quota.RAM, f.RAM},
+		{"cores", used.cores, quota.Cores, f.VCPUs},
+		{"instances", used.instances, quota.Instances, 1},
+		{"ram", used.ram, quota.RAM, f.RAM},
 	}
 	fits := want
 	var overs, asked, taken, limits []string
@@ -58,7 +58,7 @@ func (s *Simulator) fitting(project *Project, f Flavor, least, want int) (int, e
 }
 
 func (s *Simulator) showLimits(c *call) (*answer, error) {
-	quota, used := c.auth.project.Quota, s.usage(c.auth.project.ID)
+	quota, used := s.quotaOf(c.auth.project), s.usage(c.auth.project.ID)
 	groups := 0
 	for _, g := range s.serverGroups {
 		if g.Project == c.auth.project.ID {

@@ -26,7 +26,7 @@ func (s *Simulator) detailServers(c *call) (*answer, error) {
 	}
 	views := []any{}
 	for _, srv := range page {
-		if s.cellDown {
+		if s.weather.CellDown {
 			views = append(views, s.unreachableView(c, srv))
 			continue
 		}
@@ -47,7 +47,7 @@ func listing(views []any, next string) (*answer, error) {
 func (s *Simulator) unreachableView(c *call, srv *server) map[string]any {
 	return map[string]any{
 		"id": srv.id, "status": "UNKNOWN", "tenant_id": srv.project,
-		"created": srv.created.UTC().Format(withZone), "links": novaLinks(c, "servers", srv.id),
+		"created": s.stamp(srv.created, withZone), "links": novaLinks(c, "servers", srv.id),
 	}
 }
 
@@ -56,7 +56,10 @@ func (s *Simulator) showServer(c *call) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !s.cellDown {
+	if srv.fate.Unreadable {
+		return nil, unexpected()
+	}
+	if !s.weather.CellDown {
 		return ok(map[string]any{"server": s.view(c, srv, true)})
 	}
 	if !c.micro.least(69) {
@@ -83,7 +86,7 @@ func (s *Simulator) page(c *call) ([]*server, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	if s.cellDown && (!filter.all() || !c.micro.least(69)) {
+	if s.weather.CellDown && (!filter.all() || !c.micro.least(69)) {
 		ordered = nil
 	}
 	var page []*server
@@ -158,15 +161,15 @@ func nextLink(c *call, marker string) string {
 }
 
 // listed tells whether listings show the server at all: deleted ones only to
-// who asks for changes, and all as late as the lag says.
+// callers that ask for changes, and all as late as the lag says.
 func (s *Simulator) listed(srv *server, f serverFilter) bool {
-	age := s.present.Sub(srv.created)
-	if age < s.listingLag || age < srv.fate.HiddenFor {
+	age, lag := s.present.Sub(srv.created), s.weather.ListingLag
+	if age < lag || age < srv.fate.HiddenFor || srv.fate.Unreadable && !srv.gone() {
 		return false
 	}
 	if !srv.gone() {
-		return true
+		return srv.vm != vmSoftDeleted
 	}
 	dead := s.present.Sub(srv.terminated)
-	return !f.since.IsZero() || dead < s.listingLag || dead < srv.fate.LingersFor
+	return !f.since.IsZero() || dead < lag || dead < srv.fate.LingersFor || srv.fate.Ghost
 }

@@ -141,10 +141,10 @@ func (s *Simulator) listInstanceActions(c *call) (*answer, error) {
 	for _, a := range slices.Backward(srv.actions) {
 		view := map[string]any{
 			"action": a.name, "instance_uuid": srv.id, "request_id": a.requestID, "user_id": srv.user,
-			"project_id": srv.project, "start_time": a.at.UTC().Format(noZone), "message": nil,
+			"project_id": srv.project, "start_time": s.stamp(a.at, noZone), "message": nil,
 		}
 		if c.micro.least(58) {
-			view["updated_at"] = a.at.UTC().Format(noZone)
+			view["updated_at"] = s.stamp(a.at, noZone)
 		}
 		views = append(views, view)
 	}
@@ -274,7 +274,7 @@ func (s *Simulator) changeMetadata(c *call, replace bool) (*answer, error) {
 		maps.Copy(merged, srv.metadata)
 	}
 	maps.Copy(merged, request.Metadata)
-	if limit := c.auth.project.Quota.MetadataItems; limit != Unlimited && len(merged) > limit {
+	if limit := s.quotaOf(c.auth.project).MetadataItems; limit != Unlimited && len(merged) > limit {
 		return nil, forbidden("Maximum number of metadata items exceeds %d", limit)
 	}
 	srv.metadata = merged

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"strings"
@@ -30,6 +31,10 @@ func (s *Simulator) parseCreate(c *call) (serverRequest, hints, error) {
 	if err := json.Unmarshal(envelope.Server, &fields); err != nil {
 		return request, hints{}, badRequest("'server' is a required property")
 	}
+	if c.legacy { // which drops what it does not know
+		maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return createFields()[name] != 1 })
+		envelope.Server, _ = json.Marshal(fields) //nolint:errchkjson // it was read from JSON
+	}
 	if err := checkFields(c, envelope.Server, fields); err != nil {
 		return request, hints{}, err
 	}
@@ -44,15 +49,20 @@ func (s *Simulator) parseCreate(c *call) (serverRequest, hints, error) {
 	return request, hint, checkValues(request)
 }
 
-// checkFields refuses unknown and missing fields, by microversion.
-func checkFields(c *call, raw json.RawMessage, fields map[string]json.RawMessage) error {
-	since := map[string]int{
+// createFields are those of a create, with the microversion that each came with.
+func createFields() map[string]int {
+	return map[string]int{
 		"name": 1, "flavorRef": 1, "imageRef": 1, "networks": 1, "key_name": 1, "security_groups": 1, "config_drive": 1,
 		"user_data": 1, "metadata": 1, "block_device_mapping": 1, "block_device_mapping_v2": 1, "availability_zone": 1,
 		"min_count": 1, "max_count": 1, "return_reservation_id": 1, "OS-DCF:diskConfig": 1, "adminPass": 1,
 		"accessIPv4": 1, "accessIPv6": 1, "description": 19, "tags": 52, "trusted_image_certificates": 63,
 		"host": 74, "hypervisor_hostname": 74, "hostname": 90,
 	}
+}
+
+// checkFields refuses unknown and missing fields, by microversion.
+func checkFields(c *call, raw json.RawMessage, fields map[string]json.RawMessage) error {
+	since := createFields()
 	for _, name := range []string{"name", "flavorRef"} {
 		if fields[name] == nil {
 			return invalid("server", pyRepr(raw), fmt.Sprintf("'%s' is a required property", name))

@@ -18,6 +18,8 @@ const (
 	vmShelved   vmState = "shelved_offloaded"
 	vmError     vmState = "error"
 	vmDeleted   vmState = "deleted"
+	// vmSoftDeleted is deleted and kept for a while.
+	vmSoftDeleted vmState = "soft-delete"
 )
 
 // Task states that matter here.
@@ -25,6 +27,8 @@ const (
 	taskScheduling = "scheduling"
 	taskSpawning   = "spawning"
 	taskDeleting   = "deleting"
+
+	taskSoftDeleting = "soft-deleting"
 )
 
 // server is one of Nova's instances.
@@ -64,7 +68,8 @@ type server struct {
 	terminated  time.Time
 	actions     []instanceAction
 	fate        Fate
-	build       int // counts the steps planned for it, so that a stale one does nothing
+	planted     bool // past the API, with a fate of its own
+	build       int  // counts the steps planned for it, so that a stale one does nothing
 }
 
 type serverFault struct {
@@ -95,8 +100,11 @@ func (srv *server) gone() bool { return srv.vm == vmDeleted }
 
 // status is what the API calls the server's state.
 func (srv *server) status() string {
-	if srv.shown != "" {
+	switch {
+	case srv.shown != "":
 		return srv.shown
+	case srv.fate.Status != "" && srv.host != "":
+		return srv.fate.Status
 	}
 	switch srv.vm {
 	case vmBuilding:
@@ -120,6 +128,8 @@ func (srv *server) status() string {
 		return "SHELVED_OFFLOADED"
 	case vmError:
 		return "ERROR"
+	case vmSoftDeleted:
+		return "SOFT_DELETED"
 	case vmDeleted:
 		return "DELETED"
 	default:
@@ -135,7 +145,7 @@ func powerOf(state vmState, before int) int {
 		return 1
 	case vmPaused:
 		return 3
-	case vmStopped, vmSuspended, vmShelved:
+	case vmStopped, vmSuspended, vmShelved, vmSoftDeleted:
 		return 4
 	case vmError:
 		return before
@@ -168,7 +178,7 @@ func (s *Simulator) findServer(c *call) (*server, error) {
 // reachServer is findServer for calls that need the server's cell.
 func (s *Simulator) reachServer(c *call) (*server, error) {
 	srv, err := s.findServer(c)
-	if err == nil && s.cellDown {
+	if err == nil && s.weather.CellDown {
 		return nil, unexpected()
 	}
 	return srv, err

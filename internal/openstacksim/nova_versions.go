@@ -38,7 +38,11 @@ func parseMicroversion(text string) (microversion, bool) {
 }
 
 // negotiate finds the microversion of a call.
-func (s *Simulator) negotiate(header http.Header) (microversion, error) {
+func (s *Simulator) negotiate(c *call) (microversion, error) {
+	if c.legacy {
+		return microversion{minor: 1}, nil
+	}
+	header := c.request.Header
 	greatest, _ := parseMicroversion(s.options.MaxMicroversion)
 	switch asked := askedMicroversion(header); asked {
 	case "":

@@ -80,10 +80,10 @@ func (s *Simulator) view(c *call, srv *server, single bool) serverView {
 	v := serverView{
 		ID: srv.id, Name: srv.name, Status: srv.status(), Tenant: srv.project, User: srv.user,
 		Metadata: srv.metadata, Flavor: embeddedFlavor(c, srv.flavor), Image: "",
-		Created: srv.created.UTC().Format(withZone), Updated: srv.updated.UTC().Format(withZone),
+		Created: s.stamp(srv.created, withZone), Updated: s.stamp(srv.updated, withZone),
 		Addresses: s.addressesOf(srv), Links: novaLinks(c, "servers", srv.id), DiskConfig: "MANUAL",
-		Zone: srv.zone, KeyName: orNil(srv.keyName), LaunchedAt: timeOrNil(srv.launched),
-		TerminatedAt: timeOrNil(srv.terminated), TaskState: orNil(srv.task), VMState: srv.vm, PowerState: srv.power,
+		Zone: srv.zone, KeyName: orNil(srv.keyName), LaunchedAt: s.timeOrNil(srv.launched),
+		TerminatedAt: s.timeOrNil(srv.terminated), TaskState: orNil(srv.task), VMState: srv.vm, PowerState: srv.power,
 		Volumes: s.volumeRefs(c, srv),
 	}
 	if srv.host != "" {
@@ -99,14 +99,17 @@ func (s *Simulator) view(c *call, srv *server, single bool) serverView {
 		v.Progress = new(int)
 	}
 	if srv.fault != nil && (srv.vm == vmError || srv.vm == vmDeleted) {
-		v.Fault = &faultView{Code: srv.fault.code, Created: srv.fault.at.UTC().Format(withZone), Message: srv.fault.message}
+		v.Fault = &faultView{Code: srv.fault.code, Created: s.stamp(srv.fault.at, withZone), Message: srv.fault.message}
 	}
 	if len(v.Addresses) > 0 {
 		for _, name := range srv.wantGroups {
 			v.SecurityGroups = append(v.SecurityGroups, nameRef{name})
 		}
 	}
-	if srv.gone() {
+	switch {
+	case srv.gone() && srv.fate.Ghost:
+		v.VMState = vmActive
+	case srv.gone(), srv.fate.Bare && (srv.task == taskDeleting || srv.task == taskSoftDeleting):
 		v.Metadata = map[string]string{}
 	}
 	s.viewByVersion(c, srv, single, &v)
@@ -123,7 +126,7 @@ func (s *Simulator) viewByVersion(c *call, srv *server, single bool, v *serverVi
 	}
 	if c.micro.least(26) {
 		tags := srv.sortedTags()
-		if srv.gone() {
+		if srv.gone() && !srv.fate.Ghost {
 			tags = []string{}
 		}
 		v.Tags = &tags
@@ -149,7 +152,7 @@ func (s *Simulator) viewByVersion(c *call, srv *server, single bool, v *serverVi
 // addressesOf gives the addresses that Nova knows: none before ACTIVE.
 func (s *Simulator) addressesOf(srv *server) map[string][]addressView {
 	all := map[string][]addressView{}
-	if srv.vm == vmBuilding || srv.gone() {
+	if srv.vm == vmBuilding || srv.gone() || srv.fate.Addressless {
 		return all
 	}
 	for _, id := range srv.ports {
@@ -198,11 +201,11 @@ func orNil(text string) *string {
 	return &text
 }
 
-func timeOrNil(t time.Time) *string {
+func (s *Simulator) timeOrNil(t time.Time) *string {
 	if t.IsZero() {
 		return nil
 	}
-	text := t.UTC().Format(noZone)
+	text := s.stamp(t, noZone)
 	return &text
 }
 

@@ -13,6 +13,7 @@ const (
 	OpTokenShow     Operation = "identity:token.show"
 	OpTokenRevoke   Operation = "identity:token.revoke"
 	OpIdentityInfo  Operation = "identity:info"
+	OpCredentials   Operation = "identity:application-credentials"
 	OpComputeInfo   Operation = "compute:versions"
 	OpFlavorList    Operation = "compute:flavor.list"
 	OpFlavorShow    Operation = "compute:flavor.show"
@@ -32,6 +33,7 @@ const (
 	OpZones         Operation = "compute:zones"
 	OpImageList     Operation = "image:image.list"
 	OpImageShow     Operation = "image:image.show"
+	OpImageUpdate   Operation = "image:image.update"
 	OpImageInfo     Operation = "image:versions"
 	OpNetworks      Operation = "network:networks"
 	OpSubnets       Operation = "network:subnets"
@@ -42,6 +44,16 @@ const (
 	OpVolumes       Operation = "volume:volumes"
 	OpVolumeInfo    Operation = "volume:info"
 )
+
+// Operations lists all but [OpUnknown].
+func Operations() []Operation {
+	return []Operation{
+		OpTokenCreate, OpTokenShow, OpTokenRevoke, OpIdentityInfo, OpCredentials, OpComputeInfo, OpFlavorList, OpFlavorShow, OpServerCreate,
+		OpServerList, OpServerDetail, OpServerShow, OpServerUpdate, OpServerDelete, OpServerAction, OpServerTags,
+		OpServerMeta, OpServerParts, OpKeyPairs, OpServerGroups, OpLimits, OpZones, OpImageList, OpImageShow, OpImageUpdate, OpImageInfo,
+		OpNetworks, OpSubnets, OpPorts, OpSecurityGroup, OpFloatingIPs, OpNetworkInfo, OpVolumes, OpVolumeInfo,
+	}
+}
 
 // The services as they are called in paths, operations and rules.
 const (

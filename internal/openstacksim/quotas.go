@@ -21,11 +21,11 @@ func (s *Simulator) quotaRoutes() []route {
 
 // ownQuota refuses to show another project's quota, as the services do to
 // everybody but an administrator.
-func ownQuota(c *call, refusal error) (Quota, error) {
+func (s *Simulator) ownQuota(c *call, refusal error) (Quota, error) {
 	if c.arg("owner") != c.auth.project.ID {
 		return Quota{}, refusal
 	}
-	return c.auth.project.Quota, nil
+	return s.quotaOf(c.auth.project), nil
 }
 
 func policy(rule string) error {
@@ -33,7 +33,7 @@ func policy(rule string) error {
 }
 
 func (s *Simulator) showComputeQuota(c *call) (*answer, error) {
-	quota, err := ownQuota(c, policy("os_compute_api:os-quota-sets:show"))
+	quota, err := s.ownQuota(c, policy("os_compute_api:os-quota-sets:show"))
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *Simulator) detailZones(*call) (*answer, error) {
 }
 
 func (s *Simulator) showVolumeQuota(c *call) (*answer, error) {
-	quota, err := ownQuota(c, policy("volume_extension:quotas:show"))
+	quota, err := s.ownQuota(c, policy("volume_extension:quotas:show"))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (s *Simulator) listVolumeZones(*call) (*answer, error) {
 }
 
 func (s *Simulator) showNetworkQuota(c *call) (*answer, error) {
-	quota, err := ownQuota(c, neutronRefusal(http.StatusForbidden, "PolicyNotAuthorized", "rule:get_quota is disallowed by policy"))
+	quota, err := s.ownQuota(c, neutronRefusal(http.StatusForbidden, "PolicyNotAuthorized", "rule:get_quota is disallowed by policy"))
 	if err != nil {
 		return nil, err
 	}

@@ -31,15 +31,15 @@ func newRouter(routes []route) *router {
 
 // find gives the first route for a request. Without one, the answer's status
 // is 405 when the path is known with another method, else 404.
-func (rt *router) find(r *http.Request) (found route, vars map[string]string, status int) {
-	segments := split(r.URL.Path)
+func (rt *router) find(method, path string) (found route, vars map[string]string, status int) {
+	segments := split(path)
 	status = http.StatusNotFound
 	for _, candidate := range rt.routes {
 		values, ok := candidate.match(segments)
 		if !ok {
 			continue
 		}
-		if candidate.method == r.Method {
+		if candidate.method == method {
 			return candidate.route, values, http.StatusOK
 		}
 		status = http.StatusMethodNotAllowed
@@ -79,6 +79,7 @@ func split(path string) []string {
 func (s *Simulator) routes() []route {
 	var all []route
 	all = append(all, s.keystoneRoutes()...)
+	all = append(all, s.credentialRoutes()...)
 	all = append(all, s.novaRoutes()...)
 	all = append(all, s.glanceRoutes()...)
 	all = append(all, s.neutronRoutes()...)

@@ -45,9 +45,11 @@ type User struct {
 type ApplicationCredential struct {
 	// ID is chosen when empty.
 	ID, Name, Secret, Project string
+	Description               string
 	// AccessRules restrict what it may call; nil does not.
 	AccessRules []AccessRule
 	revoked     bool
+	expires     time.Time
 }
 
 // Flavor is a size of servers. RAM is in MiB, Disk in GiB.

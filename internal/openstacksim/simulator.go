@@ -20,14 +20,15 @@ type Simulator struct {
 	eventSeq uint64
 	random   *rand.Rand
 	rules    []*activeRule
+	ruleSeq  int
 	calls    []Call
 	callSeq  uint64
 
-	fates      func(n int, server ServerInfo) Fate
-	created    int // by users, for SetFates
-	entered    int
-	cellDown   bool
-	listingLag time.Duration
+	fates   func(n int, server ServerInfo) Fate
+	created int // by users, for SetFates
+	entered int
+	set     Condition // by methods
+	weather Condition // with the rules that hold at the present
 
 	projects []*Project
 	users    []*User

@@ -2,9 +2,13 @@ package openstacksim
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"os"
+	"syscall"
 )
 
 // Transport reaches the simulator without a socket, for any host of the URL.
@@ -23,6 +27,9 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	result, err := t.simulator.exchange(r)
+	if errors.Is(err, errRefused) {
+		return nil, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	}
 	if err != nil {
 		return nil, err
 	}
