@@ -11,9 +11,19 @@ TOOL      := $(LIKE) $(GO) tool -modfile=internal/tools/go.mod
 ACTIONLINT := $(LIKE) $(GO) tool -modfile=internal/tools/actionlint/go.mod actionlint
 LINT      := $(LIKE) $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod golangci-lint
 BUILD     := build
-VERSION   ?= $(shell v=$$(git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null) && echo "$${v\#v}" || echo 0.0.0-dev)
-override VERSION := $(patsubst v%,%,$(VERSION))
-REVISION  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+# A tag may have the name of a shell command. So recipes read the version from
+# their environment, as "$$VERSION"; it is never part of their text.
+ifndef VERSION
+VERSION   := $(or $(shell git describe --tags --exact-match --match 'v[0-9]*' 2>/dev/null),0.0.0-dev)
+endif
+override VERSION := $(patsubst v%,%,$(value VERSION))
+ifndef REVISION
+REVISION  := $(or $(shell git rev-parse HEAD 2>/dev/null),unknown)
+endif
+# The targets that something of a version comes out of.
+VERSIONED := build dist ldflags packages image repro release-%
+$(VERSIONED): override export VERSION := $(VERSION)
+$(VERSIONED): export REVISION := $(REVISION)
 # The commit's time, so that two builds of a commit are the same.
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 PLATFORMS ?=
@@ -31,8 +41,8 @@ KUBE      := internal/e2e/kube/
 CODE       = $(filter-out $(KUBE),$(foreach dir,$(MODULES),$(if $(wildcard $(dir)*.go),$(dir))))
 # Every shell script, whatever it is called.
 SCRIPTS    = $(shell git grep -lE '^\#!.*\bbash$$')
-LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
-GOBUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)'
+LDFLAGS   := -s -w -X main.version=$$VERSION -X main.revision=$$REVISION
+GOBUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
 DIST      := $(GO) run ./internal/dist/cmd/dist
 # Says which program is not there before anything is written.
 need = command -v $(1) >/dev/null || { echo "make $@ needs $(1): $(2)" >&2; exit 1; }
@@ -44,8 +54,7 @@ define timed
 endef
 
 .PHONY: build test lint component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e fixtures docs pictures recordings \
-	release-rehearsal release-ready release-files release-compare release-publish release-image release-attest \
-	release-check release-check-files release-rebuild release-show ci clean help
+	release-rehearsal ci clean help
 
 build: ## build the commands for this machine into build/bin
 	@mkdir -p $(BUILD)/bin
@@ -99,10 +108,10 @@ demo: ## show the main job, from source to a running server and back to none
 	@$(LIKE) $(GO) run ./internal/demo/cmd/demo
 
 dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
-	$(DIST) build -o $(BUILD)/dist -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
+	$(DIST) build -o $(BUILD)/dist -version "$$VERSION" -revision "$$REVISION" -platforms '$(PLATFORMS)'
 
 ldflags: ## print the -ldflags of `make dist`, for --ldflags of fleeting-plugin (VERSION)
-	@echo '$(LDFLAGS)'
+	@echo "$(LDFLAGS)"
 
 SHARE := $(BUILD)/share/fleeting-plugin
 share: ## write manual pages and completions for packages (build/share)
@@ -121,18 +130,18 @@ packages: ## make .deb and .rpm packages of what `make dist` built for Linux (bu
 	@for arch in amd64 arm64; do \
 		bin=$(CURDIR)/$(BUILD)/dist/bin; \
 		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "none for linux/$$arch, which is not built"; continue; }; \
-		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version $(VERSION) -arch $$arch -license $(CURDIR)/LICENSE -share $(CURDIR)/$(BUILD)/share \
+		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version "$$VERSION" -arch $$arch -license $(CURDIR)/LICENSE -share $(CURDIR)/$(BUILD)/share \
 			fleeting-plugin=$$bin/fleeting-plugin-linux-$$arch fleeting-plugin-openstack=$$bin/fleeting-plugin-openstack-linux-$$arch; \
 	done
 	@ls $(BUILD)/packages
 
 image: ## make the container image of fleeting-plugin of what `make dist` built for Linux, as a layout (build/image)
 	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
-	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -version $(VERSION) -revision $(REVISION) \
+	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -version "$$VERSION" -revision "$$REVISION" \
 		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
 
 repro: ## build twice, in different folders with empty caches, and compare bit for bit
-	$(DIST) repro -version $(VERSION) -revision $(REVISION) -platforms '$(PLATFORMS)'
+	$(DIST) repro -version "$$VERSION" -revision "$$REVISION" -platforms '$(PLATFORMS)'
 
 contract: ## compare the simulator with real OpenStack services (OPENSTACK_LAB)
 	$(GO) test -count=1 -tags contract -timeout 30m ./internal/contract/...
@@ -163,72 +172,7 @@ recordings: ## record the demo on a terminal, for the docs (Linux)
 release-rehearsal: ## take the steps of a release against services on loopback
 	$(GO) test -count=1 -tags rehearsal -timeout 60m -v ./internal/rehearsal/...
 
-# The steps of a release, in order; .github/workflows/release.yml says who may
-# take them. RELEASE_REF and RELEASE_FLAGS let a rehearsal take the same steps.
-RELEASE_REF   ?= ghcr.io/radome-io/fleeting-plugin-openstack:$(VERSION)
-RELEASE_FLAGS ?= --keyless
-IMAGE_REF     ?= ghcr.io/radome-io/fleeting-plugin:$(VERSION)
-CHECK_FLAGS   ?=
-INSTALL_FLAGS ?=
-FLEETING      := $(GO) run ./cmd/fleeting-plugin
-
-release-ready: ## release: see that CHANGELOG.md and the docs name VERSION
-	$(GO) test -count=1 -run '^TestDocsNameTheRelease$$' ./internal/docstest -release '$(VERSION)'
-
-# What the release shows beside the registry, and what vouches for it.
-SHOWN     := $(BUILD)/dist/bin
-FOR_SHOWN := $(SHOWN)/provenance.sigstore.json
-
-release-files: packages ## release: put SBOMs, packages and checksums beside the executables of `make dist`
-	@$(GOBUILD) -o $(BUILD)/bin/ ./cmd/fleeting-plugin
-	@rm -f $(SHOWN)/*.json $(SHOWN)/*.deb $(SHOWN)/*.rpm
-	@for executable in $(SHOWN)/fleeting-plugin-*; do \
-		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release $(VERSION) --format spdx >"$$executable.spdx.json"; \
-		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release $(VERSION) --format cyclonedx >"$$executable.cdx.json"; \
-	done
-	@cp $(BUILD)/packages/* $(SHOWN)/
-	$(DIST) sums $(SHOWN)
-	@ls $(SHOWN)
-
-release-compare: ## release: compare two builds that were made on different machines
-	$(DIST) compare downloaded/dist downloaded/dist-again
-	@mkdir -p $(BUILD)
-	@rm -rf $(BUILD)/dist && cp -R downloaded/dist $(BUILD)/dist
-
-release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF
-	@if [[ -n "$${REGISTRY_USER:-}" ]]; then \
-		$(FLEETING) login "$(firstword $(subst /, ,$(RELEASE_REF)))" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
-	@$(call after,$(BUILD)/dist/plugin/*,release-compare)
-	@find $(BUILD)/dist/plugin -type f -exec chmod 0755 {} +
-	$(FLEETING) release $(BUILD)/dist/plugin $(RELEASE_REF) $(RELEASE_FLAGS) --ldflags '$(LDFLAGS)' \
-		--provenance-bundle $(SHOWN)/artifact.sigstore.json --title fleeting-plugin-openstack --licenses MIT \
-		--description "A fleeting plugin that runs GitLab CI jobs on OpenStack servers"
-
-release-image: image ## release: push, sign and attest the image of fleeting-plugin as IMAGE_REF
-	$(FLEETING) push $(BUILD)/image $(IMAGE_REF)
-	$(FLEETING) sign $(IMAGE_REF) $(RELEASE_FLAGS)
-	$(FLEETING) attest $(IMAGE_REF) $(RELEASE_FLAGS) --ldflags '$(LDFLAGS)'
-
-release-attest: ## release: attest everything that is shown, in one bundle
-	@$(call after,$(SHOWN)/*,release-compare)
-	$(FLEETING) attest-files $(SHOWN) --bundle $(FOR_SHOWN) $(RELEASE_FLAGS) --ldflags '$(LDFLAGS)'
-
-release-check: ## release: install RELEASE_REF as a user would, and verify what was installed
-	$(FLEETING) install --dir $(BUILD)/installed $(CHECK_FLAGS) $(INSTALL_FLAGS) $(RELEASE_REF)
-	$(FLEETING) verify --installed --dir $(BUILD)/installed
-
-release-rebuild: ## release: build RELEASE_REF again from the commit that its provenance names
-	$(FLEETING) rebuild $(CHECK_FLAGS) $(RELEASE_REF)
-
-release-check-files: ## release: check everything that is shown as a user would
-	@$(call after,$(FOR_SHOWN),release-attest)
-	$(FLEETING) verify-files $(SHOWN) --bundle $(FOR_SHOWN) --as $(RELEASE_REF) $(CHECK_FLAGS)
-	cd $(SHOWN) && sha256sum --check --quiet SHA256SUMS
-
-release-show: ## release: make the GitHub release, with everything that was attested
-	@$(call need,gh,see https://cli.github.com)
-	@$(call after,$(FOR_SHOWN),release-attest)
-	gh release create 'v$(VERSION)' --verify-tag --title 'v$(VERSION)' --notes-file CHANGELOG.md $(SHOWN)/*
+include release.mk
 
 ci: ## everything that CI checks
 	$(call timed,build,$(MAKE) --no-print-directory build)
@@ -241,4 +185,4 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

@@ -66,21 +66,24 @@ func words() []word {
 	}
 }
 
-// isForPeople tells whether the arguments are for the commands here: all but
-// flags and words of fleeting's, which would serve for any other word and so
-// leave whoever mistyped one with a message about plugins.
+// isForPeople tells whether the arguments are for the commands here: all but a
+// single flag or word of fleeting's. Its library serves for any other word, and
+// ignores what follows one of its own.
 func isForPeople(args []string) bool {
-	if len(args) == 0 {
-		return false
+	if len(args) != 1 {
+		return len(args) > 1
 	}
 	if strings.HasPrefix(args[0], "-") {
 		return slices.Contains([]string{"-h", "--help", "-help"}, args[0])
 	}
-	return args[0] != "serve" && (args[0] != "version" || len(args) > 1)
+	return args[0] != "serve" && args[0] != "version"
 }
 
 // runForPeople runs a command and returns the exit code.
 func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts ...plugin.Option) int {
+	if args[0] == "help" && len(args) == 2 && !strings.HasPrefix(args[1], "-") {
+		args = []string{args[1], "--help"}
+	}
 	chosen, ok := commands()[args[0]]
 	switch {
 	case ok:
@@ -88,6 +91,9 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		return bootstrap(args[1:], os.Getenv, out, errs)
 	case args[0] == "version":
 		return aboutVersion(args[1:], out, errs)
+	case len(args) > 1 && (strings.HasPrefix(args[0], "-") || slices.Contains([]string{"man", "help", "serve"}, args[0])):
+		fmt.Fprintf(errs, "%s: unexpected argument %q; see %s --help\n", args[0], args[1], program)
+		return exitUsage
 	case args[0] == "man":
 		man(out)
 		return exitOK

@@ -65,7 +65,9 @@ const goodServer = "flavor = \"m1.small\"\nimage = \"Ubuntu 24.04\"\nnetworks = 
 func (d desk) run(t *testing.T, args ...string) (code int, out, errs string) {
 	t.Helper()
 	var o, e bytes.Buffer
-	args = append(args, "--config", d.config)
+	if _, ok := commands()[args[0]]; ok {
+		args = append(args, "--config", d.config)
+	}
 	code = runForPeople(t.Context(), args, &o, &e, plugin.WithTransport(d.cloud.Transport()))
 	return code, o.String(), e.String()
 }
@@ -251,6 +253,11 @@ func TestWrongUse(t *testing.T) {
 		"mistyped flag":  {[]string{"check", "--confg", "x"}, exitUsage, "did you mean --config?"},
 		"a format":       {[]string{"list", "--json"}, exitUsage, "did you mean --output json?"},
 		"extra argument": {[]string{"check", "nope"}, exitUsage, `unexpected argument "nope"`},
+		"after man":      {[]string{"man", "x"}, exitUsage, `man: unexpected argument "x"`},
+		"after a flag":   {[]string{"-version", "x"}, exitUsage, `-version: unexpected argument "x"`},
+		"after help":     {[]string{"help", "check", "x"}, exitUsage, `help: unexpected argument "check"`},
+		"help for what":  {[]string{"help", "chek"}, exitUsage, "did you mean check?"},
+		"after serve":    {[]string{"serve", "x"}, exitUsage, `serve: unexpected argument "x"`},
 		"bad output":     {[]string{"list", "--output", "xml"}, exitUsage, `unknown format "xml"`},
 		"yes elsewhere":  {[]string{"check", "--yes"}, exitUsage, "unknown flag --yes"},
 		"typo":           {[]string{"chek"}, exitUsage, `unknown command "chek"; did you mean check?`},
@@ -264,8 +271,11 @@ func TestWrongUse(t *testing.T) {
 	if code, out, _ := d.run(t, "help"); code != exitOK || !strings.Contains(out, "cleanup") {
 		t.Errorf("help: exit code %d: %s", code, out)
 	}
+	if code, out, _ := d.run(t, "help", "cleanup"); code != exitOK || !strings.Contains(out, "--yes") {
+		t.Errorf("help cleanup: exit code %d: %s", code, out)
+	}
 	for args, want := range map[string]bool{
-		"": false, "serve": false, "version": false, "-version": false, "version --help": true, "bootstrap": true, "check": true, "chek": true, "help": true, "--help": true,
+		"": false, "serve": false, "version": false, "-version": false, "version --help": true, "-version x": true, "serve x": true, "bootstrap": true, "check": true, "chek": true, "help": true, "--help": true,
 	} {
 		if got := isForPeople(strings.Fields(args)); got != want {
 			t.Errorf("%q for people: got %v, want %v", args, got, want)

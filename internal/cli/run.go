@@ -113,6 +113,9 @@ func prepareHelp(root *cobra.Command) {
 					return err
 				}
 			}
+			if len(rest) > 0 {
+				return Usagef("unexpected argument %q after %q", rest[0], cmd.CommandPath())
+			}
 			cmd.InitDefaultHelpFlag()
 			return cmd.Help()
 		}

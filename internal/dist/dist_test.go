@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -194,12 +195,97 @@ func TestParsePlatforms(t *testing.T) {
 func TestMakePrintsTheLinkerFlags(t *testing.T) {
 	t.Parallel()
 	for _, version := range []string{"1.2.3", "v1.2.3"} {
-		out, err := exec.CommandContext(t.Context(), "make", "-s", "-C", "../..", "--no-print-directory", "ldflags", "VERSION="+version, "REVISION=abc").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, want := strings.TrimSpace(string(out)), LDFlags("1.2.3", "abc"); got != want {
+		if got, want := makeIn(t, "../..", "ldflags", "VERSION="+version, "REVISION=abc"), LDFlags("1.2.3", "abc"); got != want {
 			t.Errorf("VERSION=%s: make ldflags prints %q, want %q", version, got, want)
 		}
 	}
+}
+
+// TestMakeTakesTheVersionOfTheTag: the tag of the commit names the version, with
+// every make that runs a release. The workflow names the tag itself, as a commit
+// may have several. A tag's name is never run.
+func TestMakeTakesTheVersionOfTheTag(t *testing.T) {
+	t.Parallel()
+	repository := func(tag string) string {
+		t.Helper()
+		dir := t.TempDir()
+		for _, name := range []string{"Makefile", "release.mk"} {
+			content, err := os.ReadFile(filepath.Join("../..", name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		commands := [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=A", "-c", "user.email=a@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "first"}}
+		if tag != "" {
+			commands = append(commands, []string{"-c", "tag.gpgsign=false", "tag", tag})
+		}
+		for _, args := range commands {
+			cmd := exec.CommandContext(t.Context(), "git", args...)
+			cmd.Dir = dir
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, out)
+			}
+		}
+		return dir
+	}
+	tests := []struct {
+		name, tag, given, want string
+	}{
+		{"a release", "v0.2.0", "", "0.2.0"},
+		{"a prerelease", "v1.0.0-rc.1", "", "1.0.0-rc.1"},
+		{"no tag", "", "", "0.0.0-dev"},
+		{"another tag", "nightly", "", "0.0.0-dev"},
+		{"given", "v0.2.0", "v0.3.0", "0.3.0"},
+		{"given without v", "v0.2.0", "0.3.0", "0.3.0"},
+		{"a tag that a shell would run", "v1$(touch${IFS}run)`touch${IFS}run`", "", "1$(touch${IFS}run)`touch${IFS}run`"},
+		{"a tag that ends a quotation", `v1';touch${IFS}run;'";touch${IFS}run;"`, "", `1';touch${IFS}run;'";touch${IFS}run;"`},
+		{"given, with a shell's words", "", "v1$(touch run)`touch run`$(shell touch run)", "1$(touch run)`touch run`$(shell touch run)"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := repository(tt.tag)
+			var env []string
+			if tt.given != "" {
+				env = []string{"VERSION=" + tt.given}
+			}
+			if got, _, _ := strings.Cut(makeWith(t, dir, env, "ldflags"), " -X main.revision="); got != "-s -w -X main.version="+tt.want {
+				t.Errorf("make ldflags prints %q, want the version %q", got, tt.want)
+			}
+			// The references that a release has unless others are given.
+			for _, want := range []string{"ghcr.io/radome-io/fleeting-plugin-openstack:" + tt.want, "ghcr.io/radome-io/fleeting-plugin:" + tt.want} {
+				if got := makeWith(t, dir, env, "release-references"); !slices.Contains(strings.Split(got, "\n"), want) {
+					t.Errorf("make release-references prints %q, want %q", got, want)
+				}
+			}
+			if _, err := os.Stat(filepath.Join(dir, "run")); err == nil {
+				t.Error("the name of the tag was run")
+			}
+		})
+	}
+}
+
+func makeIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	return makeWith(t, dir, nil, args...)
+}
+
+// makeWith runs make without what `make test` hands down, and with env.
+func makeWith(t *testing.T, dir string, env []string, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "make", append([]string{"-s", "--no-print-directory"}, args...)...)
+	cmd.Dir = dir
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains([]string{"MAKEFLAGS", "VERSION", "REVISION"}, name)
+	})
+	cmd.Env = append(cmd.Env, env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("make %v: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -79,13 +79,15 @@ func TestEveryPageIsReachable(t *testing.T) {
 
 func TestMakeTargetsExist(t *testing.T) {
 	t.Parallel()
-	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	var targets []string
-	for _, match := range regexp.MustCompile(`(?m)^([a-z0-9-]+):.*## `).FindAllStringSubmatch(string(makefile), -1) {
-		targets = append(targets, match[1])
+	for _, file := range []string{"Makefile", "release.mk"} {
+		makefile, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, match := range regexp.MustCompile(`(?m)^([a-z0-9-]+):.*## `).FindAllStringSubmatch(string(makefile), -1) {
+			targets = append(targets, match[1])
+		}
 	}
 	seen := 0
 	for _, page := range pages(t) {

@@ -12,6 +12,10 @@ func main() {
 	source := flag.String("source", "config.go", "the file that declares the settings")
 	target := flag.String("o", "../docs/reference/configuration.md", "the page to write")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "configdoc: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	if err := run(*source, *target); err != nil {
 		fmt.Fprintln(os.Stderr, "configdoc:", err)
 		os.Exit(1)

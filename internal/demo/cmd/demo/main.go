@@ -17,6 +17,10 @@ func main() {
 	keep := flag.Bool("keep", false, "leave the demo's folder behind")
 	source := flag.String("source", ".", "root of the module")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "demo: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := demo.Run(ctx, demo.Options{Source: *source, Out: os.Stdout, Environ: os.Environ(), Keep: *keep})
 	stop()

@@ -17,6 +17,10 @@ func main() {
 	listen := flag.String("listen", "127.0.0.1:5001", "loopback `address`; port 0 picks a free one")
 	dir := flag.String("dir", "build/registry", "`folder` for what is pushed, made if missing")
 	flag.Parse()
+	if flag.NArg() > 0 {
+		fmt.Fprintf(os.Stderr, "registry: unexpected argument %q\n", flag.Arg(0))
+		os.Exit(2)
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := demo.ServeRegistry(ctx, *listen, *dir, os.Stdout)
 	stop()

@@ -14,7 +14,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/dist"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/flagtext"
 )
 
 func main() {
@@ -29,45 +31,81 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("usage: dist build|repro [flags], dist compare FOLDER FOLDER, or dist sums FOLDER")
-	}
-	opts := dist.Options{Source: ".", Log: out}
-	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
-	platforms := flags.String("platforms", "", "platforms, separated by commas; none means those of a release")
-	flags.StringVar(&opts.Out, "o", "build/dist", "folder to write to")
-	flags.StringVar(&opts.Version, "version", "0.0.0-dev", "version of the executables")
-	flags.StringVar(&opts.Revision, "revision", "", "commit of the sources")
-	flags.BoolVar(&opts.PluginOnly, "plugin-only", false, "leave the distribution tool out")
-	if err := flags.Parse(args[1:]); err != nil {
-		return err
-	}
-	var err error
-	if opts.Platforms, err = dist.ParsePlatforms(*platforms); err != nil {
-		return err
+		return errors.New("usage: dist build|repro -version VERSION [flags], dist compare FOLDER FOLDER, or dist sums FOLDER")
 	}
 	switch args[0] {
 	case "build":
-		_, err := dist.Build(ctx, opts)
+		opts, err := options(args, out)
+		if err != nil {
+			return err
+		}
+		_, err = dist.Build(ctx, opts)
 		return err
 	case "repro":
+		opts, err := options(args, out)
+		if err != nil {
+			return err
+		}
 		return repro(ctx, opts, out)
 	case "compare":
-		return compare(flags.Args(), out)
-	case "sums":
-		if flags.NArg() != 1 {
-			return errors.New("sums needs one folder")
+		folders, err := folders(args, 2)
+		if err != nil {
+			return err
 		}
-		return dist.WriteSums(flags.Arg(0))
+		return compare(folders, out)
+	case "sums":
+		folders, err := folders(args, 1)
+		if err != nil {
+			return err
+		}
+		return dist.WriteSums(folders[0])
 	default:
 		return fmt.Errorf("unknown command %q: use build, repro, compare or sums", args[0])
 	}
 }
 
+// options reads the flags of a command that builds. Of two flags in a row, the
+// first takes the second as its value and the rest is left over, as when a
+// shell variable is empty: that must not build something else.
+func options(args []string, log io.Writer) (dist.Options, error) {
+	opts := dist.Options{Source: ".", Log: log}
+	flags := flag.NewFlagSet("dist "+args[0], flag.ContinueOnError)
+	platforms := flags.String("platforms", "", "platforms, separated by commas; none means those of a release")
+	flags.StringVar(&opts.Out, "o", "build/dist", "folder to write to")
+	flags.StringVar(&opts.Version, "version", "", "version of the executables, without v")
+	flags.StringVar(&opts.Revision, "revision", "", "commit of the sources")
+	flags.BoolVar(&opts.PluginOnly, "plugin-only", false, "leave the distribution tool out")
+	if err := flagtext.Parse(flags, args[1:]); err != nil {
+		return opts, err
+	}
+	if flags.NArg() > 0 {
+		return opts, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	v, err := version.Parse(opts.Version)
+	if err != nil {
+		return opts, fmt.Errorf("-version: %w", err)
+	}
+	if v.Build() != "" {
+		return opts, fmt.Errorf("-version %s: a tag in a registry cannot hold the +%s", v, v.Build())
+	}
+	opts.Platforms, err = dist.ParsePlatforms(*platforms)
+	return opts, err
+}
+
+// folders reads the arguments of a command that takes want folders and no flags.
+func folders(args []string, want int) ([]string, error) {
+	flags := flag.NewFlagSet("dist "+args[0], flag.ContinueOnError)
+	if err := flagtext.Parse(flags, args[1:]); err != nil {
+		return nil, err
+	}
+	if flags.NArg() != want {
+		return nil, fmt.Errorf("%s takes %d folders, not %d arguments", args[0], want, flags.NArg())
+	}
+	return flags.Args(), nil
+}
+
 // compare tells whether two folders hold the same files.
 func compare(folders []string, out io.Writer) error {
-	if len(folders) != 2 {
-		return errors.New("compare needs two folders")
-	}
 	var builds [2][]dist.File
 	for i, folder := range folders {
 		var err error

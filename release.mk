@@ -1,0 +1,74 @@
+# The steps of a release, in order. .github/workflows/release.yml says who may
+# take them, and `make release-rehearsal` runs that file.
+RELEASE_REF   ?= ghcr.io/radome-io/fleeting-plugin-openstack:$(VERSION)
+IMAGE_REF     ?= ghcr.io/radome-io/fleeting-plugin:$(VERSION)
+RELEASE_FLAGS ?= --keyless
+CHECK_FLAGS   ?=
+INSTALL_FLAGS ?=
+FLEETING      := $(GO) run ./cmd/fleeting-plugin
+
+.PHONY: release-references release-ready release-files release-compare release-publish release-image release-attest \
+	release-check release-check-files release-rebuild release-show
+release-%: override export RELEASE_REF := $(RELEASE_REF)
+release-%: override export IMAGE_REF := $(IMAGE_REF)
+
+release-references: ## print what a release is published as
+	@printf '%s\n' "$$RELEASE_REF" "$$IMAGE_REF"
+
+release-ready: ## release: see that CHANGELOG.md and the docs name VERSION
+	$(GO) test -count=1 -run '^TestDocsNameTheRelease$$' ./internal/docstest -release "$$VERSION"
+
+# What the release shows beside the registry, and what vouches for it.
+SHOWN     := $(BUILD)/dist/bin
+FOR_SHOWN := $(SHOWN)/provenance.sigstore.json
+
+release-files: packages ## release: put SBOMs, packages and checksums beside the executables of `make dist`
+	@$(GOBUILD) -o $(BUILD)/bin/ ./cmd/fleeting-plugin
+	@rm -f $(SHOWN)/*.json $(SHOWN)/*.deb $(SHOWN)/*.rpm
+	@for executable in $(SHOWN)/fleeting-plugin-*; do \
+		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --format spdx >"$$executable.spdx.json"; \
+		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --format cyclonedx >"$$executable.cdx.json"; \
+	done
+	@cp $(BUILD)/packages/* $(SHOWN)/
+	$(DIST) sums $(SHOWN)
+	@ls $(SHOWN)
+
+release-compare: ## release: compare two builds that were made on different machines
+	$(DIST) compare downloaded/dist downloaded/dist-again
+	@mkdir -p $(BUILD)
+	@rm -rf $(BUILD)/dist && cp -R downloaded/dist $(BUILD)/dist
+
+release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF
+	@if [[ -n "$${REGISTRY_USER:-}" ]]; then \
+		$(FLEETING) login "$${RELEASE_REF%%/*}" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
+	@$(call after,$(BUILD)/dist/plugin/*,release-compare)
+	@find $(BUILD)/dist/plugin -type f -exec chmod 0755 {} +
+	$(FLEETING) release $(BUILD)/dist/plugin "$$RELEASE_REF" $(RELEASE_FLAGS) --ldflags "$(LDFLAGS)" \
+		--provenance-bundle $(SHOWN)/artifact.sigstore.json --title fleeting-plugin-openstack --licenses MIT \
+		--description "A fleeting plugin that runs GitLab CI jobs on OpenStack servers"
+
+release-image: image ## release: push, sign and attest the image of fleeting-plugin as IMAGE_REF
+	$(FLEETING) push $(BUILD)/image "$$IMAGE_REF"
+	$(FLEETING) sign "$$IMAGE_REF" $(RELEASE_FLAGS)
+	$(FLEETING) attest "$$IMAGE_REF" $(RELEASE_FLAGS) --ldflags "$(LDFLAGS)"
+
+release-attest: ## release: attest everything that is shown, in one bundle
+	@$(call after,$(SHOWN)/*,release-compare)
+	$(FLEETING) attest-files $(SHOWN) --bundle $(FOR_SHOWN) $(RELEASE_FLAGS) --ldflags "$(LDFLAGS)"
+
+release-check: ## release: install RELEASE_REF as a user would, and verify what was installed
+	$(FLEETING) install --dir $(BUILD)/installed $(CHECK_FLAGS) $(INSTALL_FLAGS) "$$RELEASE_REF"
+	$(FLEETING) verify --installed --dir $(BUILD)/installed
+
+release-rebuild: ## release: build RELEASE_REF again from the commit that its provenance names
+	$(FLEETING) rebuild $(CHECK_FLAGS) "$$RELEASE_REF"
+
+release-check-files: ## release: check everything that is shown as a user would
+	@$(call after,$(FOR_SHOWN),release-attest)
+	$(FLEETING) verify-files $(SHOWN) --bundle $(FOR_SHOWN) --as "$$RELEASE_REF" $(CHECK_FLAGS)
+	cd $(SHOWN) && sha256sum --check --quiet SHA256SUMS
+
+release-show: ## release: make the GitHub release, with everything that was attested
+	@$(call need,gh,see https://cli.github.com)
+	@$(call after,$(FOR_SHOWN),release-attest)
+	gh release create "v$$VERSION" --verify-tag --title "v$$VERSION" --notes-file CHANGELOG.md $(SHOWN)/*
