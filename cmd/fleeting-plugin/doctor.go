@@ -7,27 +7,14 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
-	"time"
 
-	"github.com/hashicorp/go-hclog"
-	"github.com/hashicorp/go-plugin"
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
-)
-
-// The handshake with which the runner starts a plugin: the cookie tells a plugin
-// that a host started it. The values are those of fleeting's internal/plugin.
-const (
-	cookieName   = "FLEETING_INSTANCE_GROUP_PLUGIN"
-	cookieValue  = "4c6410b1-cb78-4962-8c76-ab936d0ea908"
-	startTimeout = 10 * time.Second
 )
 
 // finding is the outcome of one check.
@@ -289,33 +276,6 @@ func (d *doctor) checkStart(ctx context.Context, path, name string) {
 		return
 	}
 	d.add("start", "ok", fmt.Sprintf("%s serves protocol %d", name, protocol), "")
-}
-
-// startOnce starts a plugin as the runner does, but with an empty environment,
-// and stops it once it has said where and how it serves.
-func startOnce(ctx context.Context, path string) (protocol int, err error) {
-	dir, err := os.MkdirTemp("", "fleeting-plugin-doctor-")
-	if err != nil {
-		return 0, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	cmd := exec.CommandContext(ctx, path)
-	cmd.Dir = filepath.Dir(path)
-	cmd.Env = []string{"TMPDIR=" + dir}
-	client := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig:  plugin.HandshakeConfig{MagicCookieKey: cookieName, MagicCookieValue: cookieValue},
-		Plugins:          plugin.PluginSet{},
-		Cmd:              cmd,
-		SkipHostEnv:      true,
-		StartTimeout:     startTimeout,
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		Logger:           hclog.NewNullLogger(),
-	})
-	defer client.Kill()
-	if _, err := client.Start(); err != nil {
-		return 0, err
-	}
-	return client.NegotiatedVersion(), nil
 }
 
 // reinstall is the command that puts an installed plugin back as it was: that

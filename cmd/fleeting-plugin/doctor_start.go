@@ -3,15 +3,82 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"debug/elf"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 )
+
+// The handshake with which the runner starts a plugin: the cookie tells a plugin
+// that a host started it. The values are those of fleeting's internal/plugin, the
+// rest is go-plugin's, of which a client is not worth linking gRPC for:
+// https://github.com/hashicorp/go-plugin/blob/main/docs/guide-plugin-write-non-go.md.
+const (
+	cookieName   = "FLEETING_INSTANCE_GROUP_PLUGIN"
+	cookieValue  = "4c6410b1-cb78-4962-8c76-ab936d0ea908"
+	startTimeout = 10 * time.Second
+)
+
+// startOnce starts a plugin as the runner does, but with an empty environment,
+// and kills it once it has said where and how it serves.
+func startOnce(ctx context.Context, path string) (protocol int, err error) {
+	dir, err := os.MkdirTemp("", "fleeting-plugin-doctor-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path)
+	cmd.Dir = filepath.Dir(path)
+	cmd.Env = []string{
+		"TMPDIR=" + dir, cookieName + "=" + cookieValue,
+		"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000", "PLUGIN_PROTOCOL_VERSIONS=0",
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	line, err := bufio.NewReader(io.LimitReader(stdout, 4096)).ReadString('\n')
+	timedOut := ctx.Err() != nil
+	cancel() // kills it
+	waited := cmd.Wait()
+	switch {
+	case timedOut:
+		return 0, fmt.Errorf("it did not say within %s where it serves", startTimeout)
+	case err != nil:
+		return 0, fmt.Errorf("it ended without saying where it serves (%w)", waited)
+	}
+	return readHandshake(line)
+}
+
+// readHandshake reads the line with which a plugin says how it serves:
+// core version, protocol, network, address, kind of protocol, and more.
+func readHandshake(line string) (protocol int, err error) {
+	fields := strings.Split(strings.TrimSpace(line), "|")
+	if len(fields) < 5 || fields[0] != "1" {
+		return 0, fmt.Errorf("it says %.100q where a plugin says how it serves", strings.TrimSpace(line))
+	}
+	if protocol, err = strconv.Atoi(fields[1]); err != nil || protocol != 0 {
+		return 0, fmt.Errorf("it serves protocol %.20q, the runner speaks 0", fields[1])
+	}
+	if fields[4] != "grpc" {
+		return 0, fmt.Errorf("it serves %.20q, the runner speaks grpc", fields[4])
+	}
+	return protocol, nil
+}
 
 // whyNotStarted explains what the system's "no such file or directory" and
 // "exec format error" leave open about an executable that is there: which

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type Package struct {
 	Standard bool
 	// Imports are those of the package itself, without its tests.
 	Imports []string
+	// Module is nil for the standard library.
+	Module *struct{ Path string }
 }
 
 // Graph is every package that ours need, by import path.
@@ -34,7 +37,7 @@ type Graph map[string]Package
 // Load asks the go command for the packages of the module in dir, and all that
 // they need.
 func Load(ctx context.Context, dir string) (Graph, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Standard,Imports", "./...")
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Standard,Imports,Module", "./...")
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
@@ -94,6 +97,31 @@ func (g Graph) Why(from, target string) []string {
 		}
 	}
 	return nil
+}
+
+// Links lists every package that from needs, itself among them, sorted.
+func (g Graph) Links(from string) []string {
+	seen := map[string]bool{from: true}
+	for queue := []string{from}; len(queue) > 0; queue = queue[1:] {
+		for _, next := range g[queue[0]].Imports {
+			if !seen[next] {
+				seen[next] = true
+				queue = append(queue, next)
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(seen))
+}
+
+// Modules lists the modules of others that from needs, sorted.
+func (g Graph) Modules(from string) []string {
+	modules := map[string]bool{}
+	for _, path := range g.Links(from) {
+		if m := g[path].Module; m != nil && m.Path != Module {
+			modules[m.Path] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(modules))
 }
 
 // Under says whether path is root or a package below it.

@@ -1,9 +1,11 @@
 package deptest
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +24,37 @@ func TestArrows(t *testing.T) {
 	}
 	for _, violation := range graph.Violations() {
 		t.Error(violation)
+	}
+}
+
+// TestLinkedModules: decision 11 has the reason of each module that the tools link.
+func TestLinkedModules(t *testing.T) {
+	t.Parallel()
+	const root = "../.."
+	graph, err := Load(t.Context(), root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(filepath.Join(root, "docs/explanation/decisions/0011-proofs-by-code-of-ours.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "|"); len(cells) > 2 {
+			for module := range strings.SplitSeq(cells[1], ",") {
+				named[strings.TrimSpace(module)] = true
+			}
+		}
+	}
+	modules := graph.Modules(own("cmd/fleeting-plugin"))
+	if len(modules) < 20 {
+		t.Fatalf("only %d modules found: %v", len(modules), modules)
+	}
+	for _, module := range modules {
+		if !named[module] {
+			t.Errorf("%s is linked, and decision 11 does not say what for", module)
+		}
 	}
 }
 
@@ -83,6 +116,11 @@ func TestViolations(t *testing.T) {
 			own("installer/version"): {"strings", own("internal/artifact")},
 			own("internal/artifact"): {"strings"},
 		}, 1},
+		{"a command-line framework in a library", map[string][]string{
+			own("packager"):          {"example.test/x"},
+			"example.test/x":         {"github.com/spf13/cobra"},
+			"github.com/spf13/cobra": {},
+		}, 1},
 		{"a package whose name only starts alike", map[string][]string{
 			own("plugins"): {sigstore + "x/y"},
 		}, 0},
@@ -94,6 +132,17 @@ func TestViolations(t *testing.T) {
 				t.Errorf("%d violations, want %d: %v", len(got), tt.want, got)
 			}
 		})
+	}
+}
+
+func TestBudget(t *testing.T) {
+	t.Parallel()
+	imports := map[string][]string{}
+	for i := range budgets()[0].most {
+		imports[own(budgets()[0].pkg)] = append(imports[own(budgets()[0].pkg)], fmt.Sprintf("example.test/x%d", i))
+	}
+	if got := graphOf(imports).Violations(); len(got) != 1 {
+		t.Errorf("one package too many: %v", got)
 	}
 }
 

@@ -2,14 +2,12 @@ package trust
 
 import (
 	"crypto/x509"
-	"encoding/asn1"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
-	"github.com/sigstore/sigstore-go/pkg/verify"
-	"github.com/sigstore/sigstore/pkg/cryptoutils"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
 // checkCertificate refuses a certificate that is not from a trusted authority,
@@ -31,7 +29,7 @@ func (r *identityRequirement) checkCertificate(cert *x509.Certificate) (Signer, 
 		return Signer{}, err
 	}
 	if !r.UnsafeNoSCT {
-		if err := verify.VerifySignedCertificateTimestamp(chains, 1, r.Roots.material); err != nil {
+		if err := sigstore.VerifySCT(chains, r.Roots.material); err != nil {
 			return Signer{}, &explained{ErrNoSCT, err}
 		}
 	}
@@ -41,12 +39,7 @@ func (r *identityRequirement) checkCertificate(cert *x509.Certificate) (Signer, 
 // chains returns the certificate's chains to trusted authorities that are valid
 // at the time, at least one.
 func (r *identityRequirement) chains(cert *x509.Certificate, at time.Time) ([][]*x509.Certificate, error) {
-	// crypto/x509 does not know otherName subjects, with which Fulcio names
-	// some users, and would refuse the extension. SummarizeCertificate knows it.
-	c := *cert
-	c.UnhandledCriticalExtensions = slices.DeleteFunc(slices.Clone(cert.UnhandledCriticalExtensions),
-		func(oid asn1.ObjectIdentifier) bool { return oid.Equal(cryptoutils.SANOID) })
-	chains, err := verify.VerifyLeafCertificate(at, &c, r.Roots.material)
+	chains, err := sigstore.Chains(cert, at, r.Roots.material)
 	if err != nil {
 		return nil, because(ErrUntrustedCertificate, "%w (issuer %q)", err, cert.Issuer)
 	}

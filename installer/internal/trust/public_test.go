@@ -44,7 +44,7 @@ func TestPublicInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, err := r.verifyBundle(t.Context(), publicDigest, ev)
+	v, err := r.verifyClaim(t.Context(), publicDigest, ev)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func TestPublicInstanceRefuses(t *testing.T) {
 		if errors.Is(c.want, ErrWrongSubject) {
 			d = digest.SHA512.FromString("another")
 		}
-		if _, err := r.verifyBundle(t.Context(), d, ev); !errors.Is(err, c.want) {
+		if _, err := r.verifyClaim(t.Context(), d, ev); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
 		}
 	}
@@ -114,7 +114,7 @@ func TestPublicInstanceTrust(t *testing.T) {
 		roots := editedRoot(t, c.edit)
 		r, err := RequireIdentity(id, IdentityOptions{Roots: roots})
 		if err == nil {
-			_, err = r.verifyBundle(t.Context(), publicDigest, ev)
+			_, err = r.verifyClaim(t.Context(), publicDigest, ev)
 		}
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
@@ -169,23 +169,23 @@ func end(logs []any) {
 
 func TestBundleWithTwoSignatures(t *testing.T) {
 	t.Parallel()
-	one, err := parseBundle(publicEvidence(t, "dsse.sigstore.json"))
+	one, err := parseClaim(publicEvidence(t, "dsse.sigstore.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := one.content.Certificate().EmailAddresses[0] // a person: not repeated here
+	signer := one.signature.Certificate.EmailAddresses[0] // a person: not repeated here
 	r, err := RequireIdentity(Identity{Issuer: "https://github.com/login/oauth", Subject: signer}, IdentityOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const d = digest.Digest("sha512:bbfd372fc9beeb777fe35d05bb10c0c70a9733d366a75fed7dd18866c7391de3ee7e88ba74dd47abf3e15c845e547fcf0e5c3da80854c751554224d3a6d4e55f")
-	if _, err := r.verifyBundle(t.Context(), d, publicEvidence(t, "dsse.sigstore.json")); err != nil {
+	if _, err := r.verifyClaim(t.Context(), d, publicEvidence(t, "dsse.sigstore.json")); err != nil {
 		t.Errorf("one signature: %v", err)
 	}
-	if _, err := r.verifyBundle(t.Context(), d, publicEvidence(t, "dsse-2sigs.sigstore.json")); err == nil {
+	if _, err := r.verifyClaim(t.Context(), d, publicEvidence(t, "dsse-2sigs.sigstore.json")); err == nil {
 		t.Error("two signatures: accepted")
 	}
-	if _, err := r.verifyBundle(t.Context(), d, publicEvidence(t, "othername.sigstore.json")); !errors.Is(err, ErrUnsupportedFormat) {
+	if _, err := r.verifyClaim(t.Context(), d, publicEvidence(t, "othername.sigstore.json")); !errors.Is(err, ErrUnsupportedFormat) {
 		t.Errorf("a message signature: %v", err)
 	}
 }

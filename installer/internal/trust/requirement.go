@@ -6,6 +6,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	"github.com/sigstore/sigstore-go/pkg/root"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
 // Requirement says what evidence must show: either a signature by one key or
@@ -19,7 +21,7 @@ type Requirement struct {
 
 type keyRequirement struct {
 	KeyOptions
-	key *publicKey
+	verifier *sigstore.Verifier
 }
 
 type identityRequirement struct {
@@ -66,12 +68,13 @@ func RequireKey(publicKeyPEM []byte, opts KeyOptions) (Requirement, error) {
 	case opts.RequireTimestamp && len(opts.Roots.material.TimestampingAuthorities()) == 0:
 		return Requirement{}, because(ErrRequirement, "the trusted root has no timestamp authority")
 	}
-	key, err := parsePublicKey(publicKeyPEM)
+	verifier, err := parsePublicKey(publicKeyPEM)
 	if err != nil {
 		return Requirement{}, err
 	}
-	fingerprint, err := fingerprintOf(key.id, opts)
-	return Requirement{key: &keyRequirement{KeyOptions: opts, key: key}, fingerprint: fingerprint}, err
+	key := &keyRequirement{KeyOptions: opts, verifier: verifier}
+	fingerprint, err := fingerprintOf(key.id(), opts)
+	return Requirement{key: key, fingerprint: fingerprint}, err
 }
 
 // RequireIdentity requires a certificate for the identity and a proof that the
@@ -124,7 +127,7 @@ func (r Requirement) IsZero() bool { return r.key == nil && r.identity == nil }
 func (r Requirement) String() string {
 	switch {
 	case r.key != nil:
-		s := "key " + r.key.key.id
+		s := "key " + r.key.id()
 		if r.key.RequireLog {
 			s += ", in the log"
 		}
@@ -143,7 +146,7 @@ func (r Requirement) String() string {
 func (r Requirement) SameSigner(other Requirement) bool {
 	switch {
 	case r.key != nil && other.key != nil:
-		return r.key.key.id == other.key.key.id
+		return r.key.id() == other.key.id()
 	case r.identity != nil && other.identity != nil:
 		return r.identity.identity == other.identity.identity && r.identity.identity.Subject != ""
 	}
@@ -223,11 +226,7 @@ func (r Requirement) verify(ctx context.Context, subject digest.Digest, ev Evide
 	}
 	var v Verified
 	err := guard(func() (err error) {
-		if ev.Format == FormatBundle {
-			v, err = r.verifyBundle(ctx, subject, ev)
-		} else {
-			v, err = r.verifyLegacy(ctx, subject, ev)
-		}
+		v, err = r.verifyClaim(ctx, subject, ev)
 		return err
 	})
 	if err != nil {

@@ -2,24 +2,21 @@ package signer
 
 import (
 	"bytes"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
-	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
 
 	"github.com/secure-systems-lab/go-securesystemslib/encrypted"
-	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 	"github.com/sigstore/sigstore/pkg/cryptoutils/goodkey"
 	"github.com/sigstore/sigstore/pkg/signature"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
 // PEM types of private keys. The first is what `cosign generate-key-pair`
@@ -126,11 +123,9 @@ func decodeKey(block *pem.Block, password []byte) (key any, err error) {
 // keypair signs as cosign does: SHA-256 for every ECDSA and RSA key, since
 // that is what `cosign verify --key` assumes, and plain Ed25519.
 type keypair struct {
-	key       crypto.Signer
 	signer    signature.Signer
-	algorithm protocommon.PublicKeyDetails
+	verifier  *sigstore.Verifier
 	publicPEM []byte
-	hint      string
 }
 
 func newKeypair(key crypto.Signer) (*keypair, error) {
@@ -138,58 +133,19 @@ func newKeypair(key crypto.Signer) (*keypair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	details, err := signature.GetDefaultAlgorithmDetails(key.Public())
+	verifier, err := sigstore.NewVerifier(key.Public())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	publicPEM, err := cryptoutils.MarshalPublicKeyToPEM(key.Public())
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	der, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	sum := sha256.Sum256(der)
-	return &keypair{
-		key: key, signer: s, algorithm: details.GetSignatureAlgorithm(), publicPEM: publicPEM,
-		hint: base64.StdEncoding.EncodeToString(sum[:]),
-	}, nil
+	return &keypair{signer: s, verifier: verifier, publicPEM: pem.EncodeToMemory(verifier.PEM())}, nil
 }
 
-// GetHashAlgorithm implements sign.Keypair.
-func (k *keypair) GetHashAlgorithm() protocommon.HashAlgorithm {
-	return protocommon.HashAlgorithm_SHA2_256
+// hint names the key in a bundle, as cosign does.
+func (k *keypair) hint() string {
+	id := k.verifier.KeyID()
+	return base64.StdEncoding.EncodeToString(id[:])
 }
 
-// GetSigningAlgorithm implements sign.Keypair.
-func (k *keypair) GetSigningAlgorithm() protocommon.PublicKeyDetails { return k.algorithm }
-
-// GetHint implements sign.Keypair.
-func (k *keypair) GetHint() []byte { return []byte(k.hint) }
-
-// GetKeyAlgorithm implements sign.Keypair; Fulcio reads it.
-func (k *keypair) GetKeyAlgorithm() string {
-	switch k.key.Public().(type) {
-	case *ecdsa.PublicKey:
-		return "ECDSA"
-	case *rsa.PublicKey:
-		return "RSA"
-	case ed25519.PublicKey:
-		return "ED25519"
-	}
-	return ""
-}
-
-// GetPublicKey implements sign.Keypair.
-func (k *keypair) GetPublicKey() crypto.PublicKey { return k.key.Public() }
-
-// GetPublicKeyPem implements sign.Keypair.
-func (k *keypair) GetPublicKeyPem() (string, error) { return string(k.publicPEM), nil }
-
-// SignData implements sign.Keypair.
-func (k *keypair) SignData(_ context.Context, data []byte) (sig, digest []byte, err error) {
-	sig, err = k.signer.SignMessage(bytes.NewReader(data))
-	sum := sha256.Sum256(data)
-	return sig, sum[:], err
+func (k *keypair) sign(message []byte) ([]byte, error) {
+	return k.signer.SignMessage(bytes.NewReader(message))
 }

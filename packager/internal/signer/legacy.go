@@ -4,15 +4,14 @@ import (
 	"context"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
-	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
 // signatureLayer turns the signature of a simple signing payload into a layer.
@@ -40,7 +39,7 @@ func (s *Signer) attestationLayer(ctx context.Context, b *protobundle.Bundle, pr
 	}
 	annotations := map[string]string{artifact.AnnotationSignature: "", artifact.AnnotationPredicateType: predicateType}
 	if s.services.TSAURL != "" {
-		stamp, err := s.services.timestampAuthority(ctx).GetTimestamp(ctx, payload)
+		stamp, err := s.services.stamp(ctx, payload)
 		if err != nil {
 			return Layer{}, fmt.Errorf("%w: %w", ErrService, err)
 		}
@@ -69,44 +68,20 @@ func (s *Signer) setProofs(annotations map[string]string, b *protobundle.Bundle)
 		if len(entry.GetInclusionPromise().GetSignedEntryTimestamp()) == 0 {
 			continue
 		}
-		text, err := entryJSON(entry)
+		text, err := sigstore.EncodeEntry(entry)
 		if err != nil {
-			return err
+			return fmt.Errorf("encoding the log entry: %w", err)
 		}
 		annotations[artifact.AnnotationLogEntry] = text
 	}
 	return nil
 }
 
-// entryJSON is a Rekor v1 entry as cosign 2 writes it.
-func entryJSON(e *protorekor.TransparencyLogEntry) (string, error) {
-	type payload struct {
-		Body           []byte `json:"body"`
-		IntegratedTime int64  `json:"integratedTime"`
-		LogIndex       int64  `json:"logIndex"`
-		LogID          string `json:"logID"`
-	}
-	raw, err := json.Marshal(struct {
-		SignedEntryTimestamp []byte
-		Payload              payload
-	}{
-		SignedEntryTimestamp: e.GetInclusionPromise().GetSignedEntryTimestamp(),
-		Payload: payload{
-			Body: e.GetCanonicalizedBody(), IntegratedTime: e.GetIntegratedTime(),
-			LogIndex: e.GetLogIndex(), LogID: hex.EncodeToString(e.GetLogId().GetKeyId()),
-		},
-	})
-	if err != nil {
-		return "", fmt.Errorf("encoding the log entry: %w", err)
-	}
-	return string(raw), nil
-}
-
 func setTimestamp(annotations map[string]string, stamp []byte) error {
-	raw, err := json.Marshal(struct{ SignedRFC3161Timestamp []byte }{stamp})
+	text, err := sigstore.EncodeTimestamp(stamp)
 	if err != nil {
 		return fmt.Errorf("encoding the timestamp: %w", err)
 	}
-	annotations[artifact.AnnotationTimestamp] = string(raw)
+	annotations[artifact.AnnotationTimestamp] = text
 	return nil
 }

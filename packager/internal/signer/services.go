@@ -1,13 +1,20 @@
 package signer
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"crypto"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/sigstore/sigstore-go/pkg/sign"
+	"github.com/digitorus/timestamp"
 )
 
 // URLs of the public sigstore instance, for callers that choose it.
@@ -35,8 +42,7 @@ type Services struct {
 	// Retries is how often a request is tried again after a 5xx or a 429; zero
 	// means twice, a negative value means never.
 	Retries int
-	// Transport carries the requests to Fulcio and the timestamp authority; nil
-	// means http.DefaultTransport.
+	// Transport carries the requests; nil means http.DefaultTransport.
 	Transport http.RoundTripper
 }
 
@@ -77,78 +83,114 @@ func (o KeylessOptions) check() error {
 	return o.Services.check()
 }
 
-func (s Services) retries() uint {
-	switch {
-	case s.Retries < 0:
-		return 0
-	case s.Retries == 0:
-		return 2
+// Bounds on the exchange with a service.
+const (
+	defaultTimeout = 30 * time.Second
+	defaultRetries = 2
+	maxAnswer      = 8 << 20
+	maxWait        = 30 * time.Second
+)
+
+func (s Services) retries() int {
+	if s.Retries == 0 {
+		return defaultRetries
 	}
-	return uint(s.Retries) // #nosec G115 -- positive
+	return max(s.Retries, 0)
 }
 
-// roundTrip is a transport made of a function.
-type roundTrip func(*http.Request) (*http.Response, error)
+// answer is what a service answered.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
 
-// RoundTrip implements http.RoundTripper.
-func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+// statusError is an answer that is not a success.
+type statusError struct {
+	status   int
+	location string
+	text     string
+}
 
-// transport ends requests when ctx ends: sigstore-go's clients for Fulcio and
-// timestamps make theirs without one.
-func (s Services) transport(ctx context.Context) http.RoundTripper {
-	inner := s.Transport
-	if inner == nil {
-		inner = http.DefaultTransport
+func (e *statusError) Error() string {
+	return fmt.Sprintf("status %d: %.1000s", e.status, strings.TrimSpace(e.text))
+}
+
+// isRefusal reports whether a service refused the request as it is.
+func (e *statusError) isRefusal() bool {
+	switch e.status {
+	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
+		return true
 	}
-	return roundTrip(func(r *http.Request) (*http.Response, error) {
-		both, cancel := context.WithCancel(r.Context())
-		stop := context.AfterFunc(ctx, cancel)
-		release := func() { stop(); cancel() }
-		resp, err := inner.RoundTrip(r.WithContext(both)) //nolint:contextcheck // both ends with either of the two
+	return false
+}
+
+func (s Services) post(ctx context.Context, url string, header http.Header, body []byte) (answer, error) {
+	return s.exchange(ctx, http.MethodPost, url, header, body)
+}
+
+// exchange sends a request, again after a 5xx or a 429, and returns the answer of
+// a success. Redirects are not followed: a token is for one service.
+func (s Services) exchange(ctx context.Context, method, url string, header http.Header, body []byte) (answer, error) {
+	for attempt := 0; ; attempt++ {
+		a, err := s.once(ctx, method, url, header, body)
 		if err != nil {
-			release()
-			return nil, err
+			return answer{}, err
 		}
-		resp.Body = &body{ReadCloser: resp.Body, release: release}
-		return resp, nil
-	})
-}
-
-// body releases what its request held when it is closed.
-type body struct {
-	io.ReadCloser
-	release func()
-}
-
-// Close implements io.Closer.
-func (b *body) Close() error {
-	defer b.release()
-	return b.ReadCloser.Close()
-}
-
-func (s Services) timestampAuthority(ctx context.Context) *sign.TimestampAuthority {
-	return sign.NewTimestampAuthority(&sign.TimestampAuthorityOptions{
-		URL: s.TSAURL, Timeout: s.Timeout, Retries: s.retries(), Transport: s.transport(ctx),
-	})
-}
-
-// bundleOptions are fresh for each signature: sigstore-go's clients keep state.
-func (s *Signer) bundleOptions(ctx context.Context) sign.BundleOptions {
-	opts := sign.BundleOptions{Context: ctx}
-	if s.certifier != nil {
-		opts.CertificateProvider = s.certifier
-	}
-	if s.services.RekorURL != "" {
-		version := uint32(1)
-		if s.services.RekorVersion == 2 {
-			version = 2
+		if a.status/100 == 2 {
+			return a, nil
 		}
-		opts.TransparencyLogs = []sign.Transparency{sign.NewRekor(&sign.RekorOptions{
-			BaseURL: s.services.RekorURL, Version: version, Timeout: s.services.Timeout, Retries: s.services.retries(),
-		})}
+		again := a.status/100 == 5 || a.status == http.StatusTooManyRequests
+		if !again || attempt >= s.retries() {
+			return answer{}, &statusError{status: a.status, location: a.header.Get("Location"), text: string(a.body)}
+		}
+		wait := time.Second << attempt
+		if asked, err := strconv.Atoi(a.header.Get("Retry-After")); err == nil && asked >= 0 {
+			wait = min(time.Duration(asked)*time.Second, maxWait)
+		}
+		select {
+		case <-ctx.Done():
+			return answer{}, ctx.Err()
+		case <-time.After(wait):
+		}
 	}
-	if s.services.TSAURL != "" {
-		opts.TimestampAuthorities = []*sign.TimestampAuthority{s.services.timestampAuthority(ctx)}
+}
+
+func (s Services) once(ctx context.Context, method, url string, header http.Header, body []byte) (a answer, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.Timeout, defaultTimeout))
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
+	if err != nil {
+		return answer{}, err
 	}
-	return opts
+	for name, values := range header {
+		request.Header[name] = values
+	}
+	request.Header.Set("User-Agent", "fleeting-plugin")
+	client := http.Client{Transport: s.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return answer{}, err
+	}
+	defer func() { err = errors.Join(err, response.Body.Close()) }()
+	a = answer{status: response.StatusCode, header: response.Header}
+	a.body, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return a, err
+}
+
+// stamp asks the timestamp authority for a timestamp (RFC 3161) over content.
+func (s Services) stamp(ctx context.Context, content []byte) ([]byte, error) {
+	sum := sha256.Sum256(content)
+	query, err := (&timestamp.Request{HashAlgorithm: crypto.SHA256, HashedMessage: sum[:]}).Marshal()
+	if err != nil {
+		return nil, err
+	}
+	a, err := s.post(ctx, s.TSAURL, http.Header{"Content-Type": {"application/timestamp-query"}}, query)
+	if err != nil {
+		return nil, fmt.Errorf("timestamp from %s: %w", s.TSAURL, err)
+	}
+	if _, err := timestamp.ParseResponse(a.body); err != nil {
+		return nil, fmt.Errorf("timestamp from %s: %w", s.TSAURL, err)
+	}
+	return a.body, nil
 }

@@ -2,19 +2,23 @@ package signer
 
 import (
 	"context"
-	"crypto"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
+	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
+	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
+	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/root"
-	"github.com/sigstore/sigstore-go/pkg/sign"
-	"github.com/sigstore/sigstore/pkg/signature"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
 // Signer signs. It is safe for use by several goroutines at once.
@@ -57,15 +61,8 @@ func FromKey(pemBytes, password []byte, services Services) (*Signer, error) {
 	if s.keys, err = newKeypair(key); err != nil {
 		return nil, err
 	}
-	if s.material, err = loadRoot(services.TrustedRoot); err != nil || s.material == nil {
-		return s, err
-	}
-	v, err := signature.LoadVerifier(key.Public(), crypto.SHA256)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	s.material = keyMaterial{TrustedMaterial: s.material, verifier: root.NewExpiringKey(v, time.Time{}, time.Time{})}
-	return s, nil
+	s.material, err = loadRoot(services.TrustedRoot)
+	return s, err
 }
 
 // Keyless signs with a certificate that Fulcio gives for an identity token. The
@@ -107,7 +104,7 @@ func (s *Signer) SignImage(ctx context.Context, reference string, d digest.Diges
 	if err != nil {
 		return Signed{}, err
 	}
-	message, err := s.sign(ctx, &sign.PlainData{Data: payload})
+	message, err := s.sign(ctx, content{message: payload})
 	if err != nil {
 		return Signed{}, err
 	}
@@ -115,7 +112,7 @@ func (s *Signer) SignImage(ctx context.Context, reference string, d digest.Diges
 	if err != nil {
 		return Signed{}, err
 	}
-	envelope, err := s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: artifact.PayloadTypeStatement})
+	envelope, err := s.sign(ctx, content{statement: statement})
 	if err != nil {
 		return Signed{}, err
 	}
@@ -151,37 +148,170 @@ func (s *Signer) attest(ctx context.Context, subjects []Subject, predicateType s
 	if err != nil {
 		return nil, err
 	}
-	return s.sign(ctx, &sign.DSSEData{Data: statement, PayloadType: artifact.PayloadTypeStatement})
+	return s.sign(ctx, content{statement: statement})
 }
 
 // SignBlob signs plain bytes, such as a list of checksums, and returns a
 // bundle that `cosign verify-blob --bundle` reads.
-func (s *Signer) SignBlob(ctx context.Context, content []byte) ([]byte, error) {
-	b, err := s.sign(ctx, &sign.PlainData{Data: content})
+func (s *Signer) SignBlob(ctx context.Context, message []byte) ([]byte, error) {
+	b, err := s.sign(ctx, content{message: message})
 	if err != nil {
 		return nil, err
 	}
 	return marshal(b)
 }
 
-func (s *Signer) sign(ctx context.Context, content sign.Content) (*protobundle.Bundle, error) {
+// content is something to sign: a message, or a statement in an envelope.
+type content struct {
+	message   []byte
+	statement []byte
+}
+
+// sign signs content and proves the signature with the services.
+func (s *Signer) sign(ctx context.Context, c content) (*protobundle.Bundle, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	opts := s.bundleOptions(ctx)
-	var watch watched
-	if s.material != nil {
-		watch.TrustedMaterial = s.material
-		opts.TrustedRoot = &watch
+	b := &protobundle.Bundle{MediaType: artifact.MediaTypeBundle, VerificationMaterial: &protobundle.VerificationMaterial{}}
+	if err := s.signContent(b, c); err != nil {
+		return nil, err
 	}
-	b, err := sign.Bundle(content, s.keys, opts)
-	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	by, err := s.nameSigner(ctx, b)
+	if err == nil {
+		err = s.prove(ctx, b, c, by)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, ErrToken):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", ErrService, err)
+	}
+	if s.material != nil {
+		if err := s.check(ctx, b, c, by); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrTrustedRoot, err)
 		}
-		return nil, asSigned(err, watch.asked.Load())
 	}
 	return b, nil
+}
+
+func (s *Signer) signContent(b *protobundle.Bundle, c content) error {
+	message := c.message
+	if c.statement != nil {
+		message = dsse.PAE(artifact.PayloadTypeStatement, c.statement)
+	}
+	sig, err := s.keys.sign(message)
+	if err != nil {
+		return fmt.Errorf("signing: %w", err)
+	}
+	if c.statement != nil {
+		b.Content = &protobundle.Bundle_DsseEnvelope{DsseEnvelope: &protodsse.Envelope{
+			Payload: c.statement, PayloadType: artifact.PayloadTypeStatement, Signatures: []*protodsse.Signature{{Sig: sig}},
+		}}
+		return nil
+	}
+	sum := sha256.Sum256(message)
+	b.Content = &protobundle.Bundle_MessageSignature{MessageSignature: &protocommon.MessageSignature{
+		MessageDigest: &protocommon.HashOutput{Algorithm: protocommon.HashAlgorithm_SHA2_256, Digest: sum[:]}, Signature: sig,
+	}}
+	return nil
+}
+
+// nameSigner puts the certificate into the bundle, or the name of the key.
+func (s *Signer) nameSigner(ctx context.Context, b *protobundle.Bundle) (*sigstore.Verifier, error) {
+	if s.certifier == nil {
+		b.VerificationMaterial.Content = &protobundle.VerificationMaterial_PublicKey{
+			PublicKey: &protocommon.PublicKeyIdentifier{Hint: s.keys.hint()},
+		}
+		return s.keys.verifier, nil
+	}
+	cert, err := s.certifier.certificate(ctx, s.keys)
+	if err != nil {
+		return nil, err
+	}
+	b.VerificationMaterial.Content = &protobundle.VerificationMaterial_Certificate{
+		Certificate: &protocommon.X509Certificate{RawBytes: cert.Raw},
+	}
+	return sigstore.NewCertificateVerifier(cert)
+}
+
+// prove adds the proofs of the services that are asked for: a timestamp over the
+// signature, and an entry in the log.
+func (s *Signer) prove(ctx context.Context, b *protobundle.Bundle, c content, by *sigstore.Verifier) error {
+	if s.services.TSAURL == "" && s.services.RekorURL == "" {
+		return nil
+	}
+	made, err := read(b, c)
+	if err != nil {
+		return err
+	}
+	if s.services.TSAURL != "" {
+		stamp, err := s.services.stamp(ctx, made.Value)
+		if err != nil {
+			return err
+		}
+		b.VerificationMaterial.TimestampVerificationData = &protobundle.TimestampVerificationData{
+			Rfc3161Timestamps: []*protocommon.RFC3161SignedTimestamp{{SignedTimestamp: stamp}},
+		}
+	}
+	if s.services.RekorURL != "" {
+		entry, err := s.services.enter(ctx, b, made, by)
+		if err != nil {
+			return err
+		}
+		b.VerificationMaterial.TlogEntries = []*protorekor.TransparencyLogEntry{entry}
+	}
+	return nil
+}
+
+func read(b *protobundle.Bundle, c content) (*sigstore.Signature, error) {
+	made, err := sigstore.FromBundle(b)
+	if err != nil {
+		return nil, err
+	}
+	made.Message = c.message
+	return made, nil
+}
+
+// check verifies what was made as a verifier with the trusted root would.
+func (s *Signer) check(ctx context.Context, b *protobundle.Bundle, c content, by *sigstore.Verifier) error {
+	made, err := read(b, c)
+	if err != nil {
+		return err
+	}
+	if err := by.Verify(ctx, made); err != nil {
+		return err
+	}
+	var times []time.Time
+	if s.services.TSAURL != "" {
+		if times, err = sigstore.VerifyTimestamps(made, s.material); err != nil {
+			return err
+		}
+	}
+	if s.services.RekorURL != "" {
+		logged, err := sigstore.VerifyLog(made, by, s.material)
+		if err != nil {
+			return err
+		}
+		for _, l := range logged {
+			if !l.Time.IsZero() {
+				times = append(times, l.Time)
+			}
+		}
+	}
+	if made.Certificate == nil {
+		return nil
+	}
+	if len(times) == 0 {
+		return errors.New("nothing proves when it was signed")
+	}
+	for _, at := range times {
+		if _, err := sigstore.Chains(made.Certificate, at, s.material); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func signed(legacy Layer, b *protobundle.Bundle, predicateType string) (Signed, error) {
@@ -206,15 +336,4 @@ func loadRoot(json []byte) (root.TrustedMaterial, error) {
 		return nil, fmt.Errorf("%w: trusted root: %w", ErrOptions, err)
 	}
 	return m, nil
-}
-
-// keyMaterial is a trusted root that also trusts one key.
-type keyMaterial struct {
-	root.TrustedMaterial
-	verifier root.TimeConstrainedVerifier
-}
-
-// PublicKeyVerifier implements root.TrustedMaterial.
-func (m keyMaterial) PublicKeyVerifier(string) (root.TimeConstrainedVerifier, error) {
-	return m.verifier, nil
 }

@@ -3,9 +3,7 @@ package signer
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -14,6 +12,8 @@ import (
 // is verified: that is the certificate authority's task.
 type claims struct {
 	Issuer   string          `json:"iss"`
+	Subject  string          `json:"sub"`
+	Email    string          `json:"email"`
 	Audience json.RawMessage `json:"aud"`
 	Expires  *float64        `json:"exp"`
 }
@@ -41,48 +41,19 @@ func readToken(token string, now time.Time) (claims, error) {
 	return c, nil
 }
 
+// proven is what the key signs to prove that its owner has the token: Fulcio
+// names users by their e-mail address and everything else by its subject.
+func (c claims) proven() string {
+	if c.Email != "" {
+		return c.Email
+	}
+	return c.Subject
+}
+
 // audience is whom the token is for, as it was written.
 func (c claims) audience() string {
 	if len(c.Audience) == 0 {
 		return "nobody"
 	}
 	return string(c.Audience)
-}
-
-// refusal remembers whether a certificate authority refused a request, as it
-// does with a token that it does not accept.
-type refusal struct {
-	next    http.RoundTripper
-	refused bool
-}
-
-// RoundTrip implements http.RoundTripper.
-func (r *refusal) RoundTrip(req *http.Request) (*http.Response, error) {
-	resp, err := r.next.RoundTrip(req)
-	if err == nil {
-		switch resp.StatusCode {
-		case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
-			r.refused = true
-		}
-	}
-	return resp, err
-}
-
-// explain says what came of asking for a certificate.
-func (r *refusal) explain(err error, authority string, c claims) error {
-	if r.refused {
-		return fmt.Errorf("%w: %s does not accept one of issuer %q for audience %s: %w", ErrToken, authority, c.Issuer, c.audience(), err)
-	}
-	return fmt.Errorf("certificate from %s: %w", authority, err)
-}
-
-// asSigned names the error of making a signature.
-func asSigned(err error, verifying bool) error {
-	switch {
-	case verifying:
-		return fmt.Errorf("%w: %w", ErrTrustedRoot, err)
-	case errors.Is(err, ErrToken):
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrService, err)
 }

@@ -1,0 +1,176 @@
+package trust
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/opencontainers/go-digest"
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
+)
+
+// claim is what a piece of evidence says and how it is signed: read, and not
+// verified.
+type claim struct {
+	format    Format
+	signature *sigstore.Signature
+	statement statement     // of an envelope
+	simple    simpleSigning // of anything else
+}
+
+func parseClaim(ev Evidence) (c claim, err error) {
+	c.format = ev.Format
+	switch ev.Format {
+	case FormatBundle:
+		err = c.parseBundle(ev.Payload)
+	case FormatDSSE:
+		err = c.parseEnvelope(ev.Payload)
+	default:
+		err = c.parseSimpleSigning(ev.Payload, ev.Annotations[artifact.AnnotationSignature])
+	}
+	if err != nil || ev.Format == FormatBundle {
+		return c, err
+	}
+	return c, c.parseProofs(ev.Annotations)
+}
+
+// parseBundle reads a sigstore bundle.
+func (c *claim) parseBundle(payload []byte) (err error) {
+	c.signature, err = sigstore.ParseBundle(payload)
+	switch {
+	case errors.Is(err, sigstore.ErrUnsupportedBundle):
+		return fmt.Errorf("%w: %w", ErrUnsupportedFormat, err)
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrMalformed, err)
+	case c.signature.Envelope == nil:
+		return because(ErrUnsupportedFormat, "a bundle without a DSSE envelope makes no statement")
+	}
+	c.statement, err = decodeStatement(c.signature.Envelope)
+	return err
+}
+
+// parseEnvelope reads a layer of an `.att` manifest.
+func (c *claim) parseEnvelope(payload []byte) (err error) {
+	var envelope dsse.Envelope
+	if err := json.Unmarshal(payload, &envelope); err != nil {
+		return fmt.Errorf("%w: envelope: %w", ErrMalformed, err)
+	}
+	c.signature = &sigstore.Signature{Envelope: &envelope, Encoded: payload}
+	c.statement, err = decodeStatement(&envelope)
+	return err
+}
+
+// parseSimpleSigning reads a layer of a `.sig` manifest.
+func (c *claim) parseSimpleSigning(payload []byte, signature string) error {
+	if signature == "" {
+		return because(ErrMalformed, "no annotation %s", artifact.AnnotationSignature)
+	}
+	value, err := base64.StdEncoding.DecodeString(signature)
+	if err != nil {
+		return fmt.Errorf("%w: signature: %w", ErrMalformed, err)
+	}
+	c.signature = &sigstore.Signature{Value: value, Message: payload}
+	c.simple, err = decodeSimpleSigning(payload)
+	return err
+}
+
+// parseProofs reads the proofs of a layer, which are in annotations. The
+// annotation with a chain stays out: chains are built from the trusted root only.
+func (c *claim) parseProofs(annotations map[string]string) (err error) {
+	if c.signature.Certificate, err = parseCertificate(annotations[artifact.AnnotationCertificate]); err != nil {
+		return err
+	}
+	if text := annotations[artifact.AnnotationLogEntry]; strings.TrimSpace(text) != "" {
+		entry, err := sigstore.ParseEntry(text)
+		if err != nil {
+			return fmt.Errorf("%w: log entry: %w", ErrMalformed, err)
+		}
+		if entry != nil {
+			c.signature.Entries = append(c.signature.Entries, entry)
+		}
+	}
+	if text := annotations[artifact.AnnotationTimestamp]; strings.TrimSpace(text) != "" {
+		stamp, err := sigstore.ParseTimestamp(text)
+		if err != nil {
+			return fmt.Errorf("%w: timestamp: %w", ErrMalformed, err)
+		}
+		if stamp != nil {
+			c.signature.Timestamps = append(c.signature.Timestamps, stamp)
+		}
+	}
+	return nil
+}
+
+// parseCertificate reads exactly one PEM certificate, nil from "".
+func parseCertificate(text string) (*x509.Certificate, error) {
+	if text == "" {
+		return nil, nil
+	}
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, because(ErrMalformed, "the certificate annotation does not hold exactly one certificate")
+	}
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return cert, nil
+}
+
+// about refuses a claim that does not name the digest.
+func (c claim) about(subject digest.Digest) error {
+	if c.signature.Envelope != nil {
+		return c.statement.about(subject)
+	}
+	return c.simple.about(subject)
+}
+
+// verified is what is reported of the claim once it is verified.
+func (c claim) verified(subject digest.Digest, signer Signer) Verified {
+	v := Verified{subject: subject, format: c.format, kind: KindSignature, signer: signer}
+	if c.signature.Envelope == nil {
+		return v
+	}
+	v.kind, v.predicateType, v.predicate = KindAttestation, c.statement.PredicateType, c.statement.Predicate
+	if c.format == FormatBundle {
+		v.name = c.statement.nameOf(subject)
+		if v.predicateType == artifact.PredicateSignature {
+			v.kind = KindSignature
+		}
+	}
+	return v
+}
+
+// Subjects are the sha256 digests that a bundle says it is about. Nothing of that
+// is verified: it is for leaving out what is about something else. Errors are
+// [ErrMalformed] and [ErrUnsupportedFormat].
+func (ev Evidence) Subjects() (subjects []digest.Digest, err error) {
+	if err := ev.check(); err != nil {
+		return nil, err
+	}
+	if ev.Format != FormatBundle {
+		return nil, because(ErrUnsupportedFormat, "%s", ev.Format)
+	}
+	err = guard(func() error {
+		c, err := parseClaim(ev)
+		if err != nil {
+			return err
+		}
+		for _, s := range c.statement.Subject {
+			d := digest.NewDigestFromEncoded(digest.SHA256, s.Digest[digest.SHA256.String()])
+			if d.Validate() == nil {
+				subjects = append(subjects, d)
+			}
+		}
+		return nil
+	})
+	return subjects, err
+}

@@ -1,0 +1,51 @@
+package sigstore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sigstore/sigstore-go/pkg/root"
+)
+
+// VerifyTimestamps returns the times that timestamp authorities vouch for, at
+// least one. Of several timestamps by one authority the first counts, and those
+// by others are skipped.
+func VerifyTimestamps(s *Signature, material root.TrustedMaterial) ([]time.Time, error) {
+	if len(s.Timestamps) == 0 {
+		return nil, errors.New("no timestamp")
+	}
+	if len(s.Timestamps) > maxTimestamps {
+		return nil, fmt.Errorf("%d timestamps, more than %d", len(s.Timestamps), maxTimestamps)
+	}
+	var times []time.Time
+	var refusals []error
+	seen := map[string]bool{}
+	for _, stamp := range s.Timestamps {
+		found, err := verifyTimestamp(stamp, s.stamped(), material)
+		if err != nil {
+			refusals = append(refusals, err)
+			continue
+		}
+		if !seen[found.URI] {
+			seen[found.URI] = true
+			times = append(times, found.Time)
+		}
+	}
+	if len(times) == 0 {
+		return nil, errors.Join(refusals...)
+	}
+	return times, nil
+}
+
+func verifyTimestamp(stamp, over []byte, material root.TrustedMaterial) (*root.Timestamp, error) {
+	refusals := []error{errors.New("a timestamp by no trusted authority")}
+	for _, authority := range material.TimestampingAuthorities() {
+		found, err := authority.Verify(stamp, over)
+		if err == nil {
+			return found, nil
+		}
+		refusals = append(refusals, err)
+	}
+	return nil, errors.Join(refusals...)
+}
