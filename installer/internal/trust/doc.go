@@ -1,6 +1,6 @@
 // Package trust decides whether bytes that claim to vouch for an artifact do so.
 //
-// It verifies evidence that somebody else has already fetched: cosign's simple
+// It verifies evidence that the caller has already fetched: cosign's simple
 // signing payloads and DSSE attestations as they lie under the tags `.sig` and
 // `.att`, and sigstore bundles as they lie behind referrers; signed with a key
 // or with a short-lived certificate; proved in time by a transparency log
@@ -12,6 +12,5 @@
 //
 // The package contacts nothing: no registry, no log, no TUF repository. It does
 // not fetch evidence, does not choose a policy, and does not look inside
-// predicates. It is the only importer of cosign and sigstore on the verifying
-// side.
+// predicates. The proofs of a signature are verified by internal/sigstore.
 package trust
