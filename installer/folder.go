@@ -13,6 +13,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 // ErrChanged is an installed plugin that is not what its receipt says.
@@ -36,18 +37,7 @@ func OpenFolder(dir string) (*Folder, error) {
 // lookup is [os.LookupEnv] or a stand-in. Without any of them it is an error,
 // never a folder relative to the current one.
 func DefaultFolder(lookup func(string) (string, bool)) (string, error) {
-	if dir, ok := lookup("FLEETING_PLUGIN_PATH"); ok && dir != "" {
-		return dir, nil
-	}
-	variable, below := "HOME", ".config"
-	if runtime.GOOS == "windows" {
-		variable, below = "APPDATA", ""
-	}
-	base, ok := lookup(variable)
-	if !ok || base == "" {
-		return "", fmt.Errorf("neither FLEETING_PLUGIN_PATH nor %s is set, so it is not known where plugins are", variable)
-	}
-	return filepath.Join(base, below, "fleeting", "plugins"), nil
+	return places.Of(lookup).Plugins()
 }
 
 // Dir is the absolute path of the folder.

@@ -11,6 +11,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 const (
@@ -142,6 +143,10 @@ func (l Lock) Encode() ([]byte, error) {
 func ParseLock(content []byte) (Lock, error) {
 	if len(content) > lockLimit {
 		return Lock{}, fmt.Errorf("%w: longer than %d bytes", ErrInvalidLock, lockLimit)
+	}
+	content, err := textfile.UTF8(content)
+	if err != nil {
+		return Lock{}, fmt.Errorf("%w: %w", ErrInvalidLock, err)
 	}
 	var file lockFile
 	if err := toml.NewDecoder(bytes.NewReader(content)).DisallowUnknownFields().Decode(&file); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 const (
@@ -34,7 +35,7 @@ func FilesBeside(path string) FileReader {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(filepath.Dir(path), name)
 		}
-		return os.ReadFile(name)
+		return textfile.Read(name)
 	}
 }
 
@@ -70,6 +71,10 @@ func ReadPolicy(path string, builtIn ...Rule) (Policy, error) {
 func ParsePolicy(content []byte, read FileReader, builtIn ...Rule) (Policy, error) {
 	if len(content) > policyLimit {
 		return Policy{}, fmt.Errorf("%w: longer than %d bytes", ErrInvalidPolicy, policyLimit)
+	}
+	content, err := textfile.UTF8(content)
+	if err != nil {
+		return Policy{}, fmt.Errorf("%w: %w", ErrInvalidPolicy, err)
 	}
 	var file policyFile
 	decoder := toml.NewDecoder(bytes.NewReader(content)).DisallowUnknownFields()

@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 const (
@@ -70,6 +71,9 @@ func ParseReference(text string) (Reference, error) {
 func parseReference(text string) (Reference, error) {
 	if len(text) > maxReference {
 		return Reference{}, fmt.Errorf("longer than %d bytes", maxReference)
+	}
+	if places.IsPath(text) {
+		return Reference{}, errors.New("it is a path of this machine")
 	}
 	if strings.Contains(text, "://") {
 		return Reference{}, errors.New("has a scheme; leave it out")

@@ -6,6 +6,9 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // ErrInvalidConfig is a config.toml of the runner that cannot be read.
@@ -37,6 +40,10 @@ func ParseRunnerConfig(content []byte) ([]ConfigPlugin, error) {
 			} `toml:"autoscaler"`
 		} `toml:"runners"`
 	}
+	content, err := textfile.UTF8(content)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+	}
 	if err := toml.Unmarshal(content, &file); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, readable(err))
 	}
@@ -65,10 +72,7 @@ func ParseRunnerConfig(content []byte) ([]ConfigPlugin, error) {
 
 // isLocal knows the values that the runner does not take from its folder.
 func isLocal(text string) bool {
-	if strings.HasPrefix(text, "/") || strings.HasPrefix(text, ".") || strings.Contains(text, `\`) {
-		return true
-	}
-	return !strings.ContainsAny(text, "/:@") && strings.HasPrefix(text, "fleeting-plugin-")
+	return places.IsPath(text) || !strings.ContainsAny(text, "/:@") && strings.HasPrefix(text, "fleeting-plugin-")
 }
 
 // References gives each reference of the plugins once, in their order.

@@ -2,6 +2,7 @@ package installer
 
 import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // Signer is somebody whose signature counts. [RequireKey] and [RequireIdentity]
@@ -19,7 +20,11 @@ type TrustedRoot struct{ root *trust.TrustedRoot }
 // application/vnd.dev.sigstore.trustedroot+json), as `cosign trusted-root
 // create` writes it. Errors match [ErrInvalidPolicy].
 func LoadTrustedRoot(json []byte) (TrustedRoot, error) {
-	root, err := trust.LoadTrustedRoot(json)
+	text, err := textfile.UTF8(json)
+	if err != nil {
+		return TrustedRoot{}, invalid(err)
+	}
+	root, err := trust.LoadTrustedRoot(text)
 	return TrustedRoot{root}, invalid(err)
 }
 
@@ -65,7 +70,11 @@ type KeyOptions struct {
 // ECDSA, RSA or Ed25519 key, as `cosign generate-key-pair` writes cosign.pub.
 // Errors match [ErrInvalidPolicy].
 func RequireKey(publicKeyPEM []byte, opts KeyOptions) (Signer, error) {
-	requirement, err := trust.RequireKey(publicKeyPEM, trust.KeyOptions{
+	text, err := textfile.UTF8(publicKeyPEM)
+	if err != nil {
+		return Signer{}, invalid(err)
+	}
+	requirement, err := trust.RequireKey(text, trust.KeyOptions{
 		Roots: opts.Root.root, RequireLog: opts.RequireLog, RequireTimestamp: opts.RequireTimestamp,
 	})
 	return Signer{requirement}, invalid(err)

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"fmt"
 	"os"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // maxUserData is Nova's limit, in characters of base64.
@@ -21,7 +23,10 @@ func (s *ServerConfig) loadUserData() ([]byte, *Problem) {
 		if err != nil {
 			return nil, &Problem{key, err.Error()}
 		}
-		data = content
+		// An editor's mark would hide the first line, which says what it is.
+		if data, err = textfile.Unmarked(content); err != nil {
+			return nil, &Problem{key, fmt.Sprintf("%s: %v", s.UserDataFile, err)}
+		}
 	}
 	if base64.StdEncoding.EncodedLen(len(data)) <= maxUserData {
 		return data, nil

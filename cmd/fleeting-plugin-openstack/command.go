@@ -17,6 +17,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/flagtext"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
 )
 
@@ -148,6 +149,7 @@ func (c *call) parse(args []string) (path, runner string, err error) {
 		return "", "", fmt.Errorf("unknown format %q for --output: use text or json", output)
 	}
 	c.asJSON = output == "json"
+	path = cmp.Or(path, os.Getenv("CONFIG_FILE"), places.Of(os.LookupEnv).RunnerConfig(os.Geteuid() == 0))
 	return path, runner, nil
 }
 
@@ -176,7 +178,7 @@ func order() []string { return []string{"check", "plan", "list", "cleanup"} }
 // flags are those of one command.
 func (c *call) flags(name string, path, runner, output *string) *flag.FlagSet {
 	flags := flag.NewFlagSet(program+" "+name, flag.ContinueOnError)
-	flags.StringVar(path, "config", "/etc/gitlab-runner/config.toml", "the runner's config.toml, or a JSON `file` that is a plugin_config")
+	flags.StringVar(path, "config", "", "the runner's config.toml, or a JSON `file` that is a plugin_config (default where the runner has it)")
 	flags.StringVar(runner, "runner", "", "`name` of the [[runners]] entry, if several use this plugin")
 	flags.StringVar(output, "output", "text", "`format` of the output: text or json")
 	if name == "cleanup" {

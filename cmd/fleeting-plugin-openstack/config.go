@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
 )
 
@@ -38,7 +38,7 @@ func section(table map[string]any, key string) map[string]any {
 // readConfig reads the plugin's settings out of a runner's config.toml, or a
 // JSON file that holds nothing else.
 func readConfig(path, runner string) (settings, error) {
-	content, err := os.ReadFile(path) //nolint:gosec // which file is the caller's choice
+	content, err := textfile.Read(path)
 	if err != nil {
 		return settings{}, fmt.Errorf("%w; name the runner's config.toml with --config", err)
 	}

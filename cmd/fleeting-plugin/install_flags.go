@@ -13,12 +13,14 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // readInput reads a file that somebody named. One that cannot be read is a
 // mistake in how the command was called; next is what to do about it.
 func readInput(name, next string) ([]byte, error) {
-	content, err := os.ReadFile(name)
+	content, err := textfile.Read(name)
 	if err != nil {
 		return nil, cli.Hint(cli.WithCode(err, cli.Usage), next)
 	}
@@ -239,15 +241,7 @@ func (p *policyFlags) path() (name string, explicit bool) {
 	if name := p.app.Env("FLEETING_PLUGIN_POLICY"); name != "" {
 		return name, true
 	}
-	for _, base := range []string{p.app.Env("XDG_CONFIG_HOME"), p.app.Env("APPDATA")} {
-		if base != "" {
-			return filepath.Join(base, "fleeting", "policy.toml"), false
-		}
-	}
-	if home := p.app.Env("HOME"); home != "" {
-		return filepath.Join(home, ".config", "fleeting", "policy.toml"), false
-	}
-	return "", false
+	return places.Of(p.app.LookupEnv).Policy(), false
 }
 
 // installFlags are all flags of a command that resolves or installs.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 const maxPassword = 64 << 10
@@ -112,7 +114,14 @@ func (c *loginCmd) secret(ctx context.Context) (string, error) {
 		return "", cli.Usagef("no terminal to ask for the password: use --password-stdin")
 	}
 	content, err := cli.Await(ctx, func() ([]byte, error) { return io.ReadAll(io.LimitReader(c.app.In, maxPassword)) })
-	return strings.TrimRight(string(content), "\r\n"), err
+	if err != nil {
+		return "", err
+	}
+	text, err := textfile.UTF8(content)
+	if err != nil {
+		return "", cli.Hint(cli.WithCode(fmt.Errorf("standard input: %w", err), cli.Usage), "in Windows PowerShell: $OutputEncoding = [Text.UTF8Encoding]::new($false)")
+	}
+	return strings.TrimRight(string(text), "\r\n"), nil
 }
 
 // newLogoutCmd forgets credentials.

@@ -7,15 +7,17 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 // configPlace finds the runner's configuration as the runner does.
 type configPlace struct {
-	env func(name string) string
+	places places.Places
+	// variable is CONFIG_FILE, which the runner reads too.
+	variable string
 	// flag is --config.
 	flag string
 	// root says that the process is root's.
@@ -23,28 +25,14 @@ type configPlace struct {
 }
 
 func placeOf(app *cli.App, flag string) configPlace {
-	return configPlace{env: app.Env, flag: flag, root: os.Geteuid() == 0}
+	return configPlace{places: places.Of(app.LookupEnv), variable: app.Env("CONFIG_FILE"), flag: flag, root: os.Geteuid() == 0}
 }
 
-// named is what somebody named: with --config, or with CONFIG_FILE, which the
-// runner reads too.
-func (c configPlace) named() string { return cmp.Or(c.flag, c.env("CONFIG_FILE")) }
+// named is what --config or CONFIG_FILE names.
+func (c configPlace) named() string { return cmp.Or(c.flag, c.variable) }
 
-// path is what is named, else where the runner looks: root's configuration is
-// the system's, other users have their own, and where there is no home it is in
-// the current folder.
-func (c configPlace) path() string {
-	home := c.env("HOME")
-	switch {
-	case c.named() != "":
-		return c.named()
-	case c.root:
-		return "/etc/gitlab-runner/config.toml"
-	case home == "" || runtime.GOOS == "windows":
-		return "config.toml"
-	}
-	return filepath.Join(home, ".gitlab-runner", "config.toml")
-}
+// path is what is named, else where the runner looks.
+func (c configPlace) path() string { return cmp.Or(c.named(), c.places.RunnerConfig(c.root)) }
 
 // exists says whether there is a configuration to go by. One that was named is
 // taken to be there, and so is one that cannot be looked at.

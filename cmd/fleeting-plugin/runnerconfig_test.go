@@ -4,6 +4,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 // TestConfigPlace holds that the lock is looked for beside the configuration
@@ -34,17 +38,22 @@ func TestConfigPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			env := map[string]string{"HOME": test.home, "CONFIG_FILE": test.variable}
-			c := configPlace{env: func(name string) string { return env[name] }, flag: test.flag, root: test.root}
-			if c.path() != test.config || c.lock("") != test.lock {
-				t.Errorf("%s, %s; want %s, %s", c.path(), c.lock(""), test.config, test.lock)
+			c := configPlace{places: unixHome(test.home), variable: test.variable, flag: test.flag, root: test.root}
+			got := []string{filepath.ToSlash(c.path()), filepath.ToSlash(c.lock(""))}
+			if diff := cmp.Diff([]string{filepath.ToSlash(test.config), filepath.ToSlash(test.lock)}, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if got := c.lock("x.lock"); got != "x.lock" {
 				t.Errorf("named lock: %s", got)
 			}
 		})
 	}
-	if got, want := (configPlace{env: func(string) string { return "" }, root: true}).path(), "/etc/gitlab-runner/config.toml"; got != want {
+	if got, want := (configPlace{places: unixHome(""), root: true}).path(), "/etc/gitlab-runner/config.toml"; got != want {
 		t.Errorf("root's is %s; want %s", got, want)
 	}
+}
+
+// unixHome are the places of a user of Linux, with slashes on every system.
+func unixHome(home string) places.Places {
+	return places.On("linux", func(name string) (string, bool) { return filepath.ToSlash(home), name == "HOME" })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -113,7 +114,7 @@ func (s *signFlags) identity(services packager.SigningServices) (*packager.Signe
 	source, err := packager.DetectIdentity(s.app.LookupEnv, &http.Client{Timeout: time.Minute})
 	if s.token != "" {
 		token := s.token
-		if raw, readErr := os.ReadFile(s.token); readErr == nil {
+		if raw, readErr := textfile.Read(s.token); readErr == nil {
 			token = strings.TrimSpace(string(raw))
 		} else if !errors.Is(readErr, os.ErrNotExist) && !strings.Contains(token, ".") {
 			return nil, readErr

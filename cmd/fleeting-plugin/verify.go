@@ -13,6 +13,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
@@ -48,9 +49,9 @@ lock as well, and must be installed.`,
 		switch {
 		case all == (len(args) == 1):
 			return cli.Usagef("want either REF, or PATH, or --installed")
-		case platforms && (all || isPath(args[0])):
+		case platforms && (all || places.IsPath(args[0])):
 			return cli.Usagef("--all-platforms is for a published plugin; what is installed is for one platform")
-		case all || isPath(args[0]):
+		case all || places.IsPath(args[0]):
 			v := installedCheck{app: app, checks: []check{}}
 			if lockFile != "" {
 				lock, err := readLock(lockFile, false)
@@ -66,11 +67,6 @@ lock as well, and must be installed.`,
 		return verifyRemote(cmd.Context(), app, flags, args[0], platforms)
 	})
 	return cmd
-}
-
-// isPath says whether an argument is meant as a path: it begins as one.
-func isPath(arg string) bool {
-	return strings.HasPrefix(arg, "/") || strings.HasPrefix(arg, ".") || strings.Contains(arg, string(os.PathSeparator)+string(os.PathSeparator))
 }
 
 func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg string, allPlatforms bool) error {

@@ -1,11 +1,10 @@
 package cli
 
 import (
-	"path/filepath"
-
 	"github.com/spf13/pflag"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 // RegistryFlags are the flags of a command that speaks to registries: trust in
@@ -76,17 +75,16 @@ func (r *RegistryFlags) Client() (*ociregistry.Client, error) {
 	return ociregistry.NewClient(opts)
 }
 
-// certificateFolders are those of --certs-dir, else those of podman and docker:
-// containers-certs.d(5), https://docs.docker.com/engine/security/certificates/.
+// certificateFolders are those of --certs-dir, else those of podman and docker.
 func (r *RegistryFlags) certificateFolders() []string {
 	if len(r.certsDirs) > 0 {
 		return r.certsDirs
 	}
-	var folders []string
-	if home := r.app.Env("HOME"); home != "" {
-		folders = append(folders, filepath.Join(home, ".config", "containers", "certs.d"), filepath.Join(home, ".docker", "certs.d"))
+	folders, err := places.Of(r.app.LookupEnv).Certificates()
+	if err != nil {
+		r.app.Warnf("certificates there are not used: %v", err)
 	}
-	return append(folders, "/etc/containers/certs.d", "/etc/docker/certs.d")
+	return folders
 }
 
 // Credentials opens the files with registry credentials. The first is the one
@@ -101,34 +99,12 @@ func (r *RegistryFlags) Credentials(allowPlainText bool) (*ociregistry.Credentia
 }
 
 // CredentialFiles lists the places of credentials, whether or not there is a
-// file, in the order of docker, podman and oras:
-// https://docs.docker.com/reference/cli/docker/#configuration-files and
-// containers-auth.json(5).
+// file.
 func (r *RegistryFlags) CredentialFiles() []string {
 	if r.configFile != "" {
 		return []string{r.configFile}
 	}
-	env := r.app.Env
-	var files []string
-	add := func(base string, rest ...string) {
-		if base != "" {
-			files = append(files, filepath.Join(append([]string{base}, rest...)...))
-		}
-	}
-	add(env("REGISTRY_AUTH_FILE"))
-	if env("DOCKER_CONFIG") != "" {
-		add(env("DOCKER_CONFIG"), "config.json")
-	} else {
-		add(env("HOME"), ".docker", "config.json")
-		add(env("USERPROFILE"), ".docker", "config.json")
-	}
-	add(env("XDG_RUNTIME_DIR"), "containers", "auth.json")
-	if env("XDG_CONFIG_HOME") != "" {
-		add(env("XDG_CONFIG_HOME"), "containers", "auth.json")
-	} else {
-		add(env("HOME"), ".config", "containers", "auth.json")
-	}
-	return files
+	return places.Of(r.app.LookupEnv).Credentials()
 }
 
 func (a *App) mapRegistryErrors() {

@@ -1,0 +1,125 @@
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/windows"
+)
+
+const (
+	// writing are the rights with which a file, or what is in a folder, can be
+	// changed or replaced. With FILE_WRITE_ATTRIBUTES a folder can be made a
+	// junction.
+	writing = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.FILE_WRITE_ATTRIBUTES | deleteChild |
+		windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER | windows.GENERIC_WRITE | windows.GENERIC_ALL
+	reading     = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
+	deleteChild = 0x40
+
+	// Kinds of entries, winnt.h. Those of conditional entries count as if their
+	// condition held.
+	allowed, allowedCallback = 0, 9
+	inheritOnly              = 0x8
+)
+
+// of goes by the owner and the entries that allow something. Entries that deny are
+// passed over: they are seldom, and to count somebody too much is safe.
+func of(path string) (Access, error) {
+	info, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
+	if err != nil {
+		return Access{}, fmt.Errorf("reading the access list of %s: %w", path, err)
+	}
+	trusted, err := administrators()
+	if err != nil {
+		return Access{}, err
+	}
+	owner, _, err := info.Owner()
+	if err != nil {
+		return Access{}, fmt.Errorf("reading the owner of %s: %w", path, err)
+	}
+	list, _, err := info.DACL()
+	if err != nil {
+		return Access{}, fmt.Errorf("reading the access list of %s: %w", path, err)
+	}
+	if list == nil {
+		return Access{Write: "everyone: it has no access list", Read: "everyone: it has no access list"}, nil
+	}
+	var write, read []string
+	if !trusted.has(owner) {
+		write = append(write, "its owner "+nameOf(owner))
+	}
+	for i := range uint32(list.AceCount) {
+		var entry *windows.ACCESS_ALLOWED_ACE
+		if err := windows.GetAce(list, i, &entry); err != nil {
+			return Access{}, fmt.Errorf("reading the access list of %s: %w", path, err)
+		}
+		sid := (*windows.SID)(unsafe.Pointer(&entry.SidStart)) // #nosec G103 -- the entry ends with the SID
+		grants := entry.Header.AceType == allowed || entry.Header.AceType == allowedCallback
+		if !grants || entry.Header.AceFlags&inheritOnly != 0 || trusted.has(sid) {
+			continue
+		}
+		if entry.Mask&writing != 0 {
+			write = append(write, nameOf(sid))
+		}
+		if entry.Mask&reading != 0 {
+			read = append(read, nameOf(sid))
+		}
+	}
+	return Access{Write: joined(write), Read: joined(read)}, nil
+}
+
+func joined(names []string) string {
+	slices.Sort(names)
+	return strings.Join(slices.Compact(names), ", ")
+}
+
+// accounts are those that may do everything in any case.
+type accounts []*windows.SID
+
+// administrators returns the accounts that may take every file, and the user of
+// this process.
+func administrators() (accounts, error) {
+	user, err := windows.GetCurrentProcessToken().GetTokenUser()
+	if err != nil {
+		return nil, fmt.Errorf("finding the user of this process: %w", err)
+	}
+	found := accounts{user.User.Sid}
+	for _, text := range []string{
+		"S-1-5-18",     // the system
+		"S-1-5-32-544", // Administrators
+		"S-1-5-80-956008885-3418522649-1831038044-1853292631-2271478464", // TrustedInstaller
+		"S-1-3-0", // the creator, in entries for what is made inside
+		"S-1-3-4", // the owner, who is looked at
+	} {
+		sid, err := windows.StringToSid(text)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, sid)
+	}
+	return found, nil
+}
+
+func (a accounts) has(sid *windows.SID) bool {
+	return slices.ContainsFunc(a, sid.Equals) || isDomainAdministrator(sid.String())
+}
+
+// isDomainAdministrator knows the administrator of a machine or domain, and the
+// administrators of a domain and of the forest, by the last part of their SID.
+func isDomainAdministrator(sid string) bool {
+	return strings.HasPrefix(sid, "S-1-5-21-") &&
+		(strings.HasSuffix(sid, "-500") || strings.HasSuffix(sid, "-512") || strings.HasSuffix(sid, "-519"))
+}
+
+func nameOf(sid *windows.SID) string {
+	account, domain, _, err := sid.LookupAccount("")
+	switch {
+	case err != nil:
+		return sid.String()
+	case domain == "":
+		return account
+	}
+	return domain + `\` + account
+}
