@@ -109,6 +109,40 @@ func TestNewestImageAtEachScaleUp(t *testing.T) {
 	})
 }
 
+// TestTheProjectsOwnImageFirst: a public image of the same name, however new, does
+// not take the place of the project's own, and the log says that it is there.
+func TestTheProjectsOwnImageFirst(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		w.RemoveImages("Ubuntu 24.04")
+		public := w.AddImage(sim.Image{Name: "Ubuntu 24.04", Visibility: "public", Owner: sim.TinyProject, Age: time.Hour})
+		group := w.start(t, nil)
+		image := func() string {
+			t.Helper()
+			name := w.up(t, group, 1)[0]
+			server, _ := w.Snapshot().Server(name)
+			if _, err := group.Decrease(t.Context(), []string{name}); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Minute)
+			states(t, group)
+			return server.Image
+		}
+		if got := image(); got != public {
+			t.Errorf("image: got %s, want the public one", got)
+		}
+		own := w.AddImage(sim.Image{Name: "Ubuntu 24.04", Age: 2 * time.Hour, Owner: sim.DefaultProject})
+		if got := image(); got != own || w.log.lines("another image from now on", own, public) != 1 || w.log.lines("several images have the name", public) != 1 {
+			t.Errorf("image: got %s, want the project's own\n%s", got, w.log)
+		}
+		rollout := w.AddImage(sim.Image{Name: "Ubuntu 24.04", Owner: sim.DefaultProject})
+		if got := image(); got != rollout || w.log.lines("another image from now on", rollout, own) != 1 {
+			t.Errorf("image: got %s, want the newest of the project's own\n%s", got, w.log)
+		}
+	})
+}
+
 func TestAnImageIDPins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -73,10 +73,10 @@ type ServerConfig struct {
 	// required
 	Flavor string `json:"flavor"`
 
-	// An ID always means that image. A name means whichever image of that name
-	// is the newest and active when servers are created, the project's own or a
-	// public one, so that an upload under the same name reaches new servers
-	// without a restart.
+	// An ID always means that image. A name resolves, whenever servers are created,
+	// to the newest active image of that name that the project owns, or else to the
+	// newest that others share or publish. An upload under the same name reaches new
+	// servers without a restart.
 	//
 	// required
 	Image string `json:"image"`

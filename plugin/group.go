@@ -166,7 +166,7 @@ func connect(ctx context.Context, config Config, opts options, logger hclog.Logg
 
 // start makes the group and the goroutine that does its work.
 func start(client *cloud.Client, found resources, config Config, connector provider.ConnectorConfig, logger hclog.Logger) *running {
-	openstack := newOpenStack(client, config, found)
+	openstack := newOpenStack(client, config, found, logger)
 	group := fleet.New(fleet.Settings{
 		Name: config.Name, MaxSize: maxSize,
 		ParallelDeletes: parallelDeletes,

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -21,6 +22,7 @@ const (
 type imageBook struct {
 	client *cloud.Client
 	wanted string // name or ID
+	log    *slog.Logger
 
 	lookup chan struct{} // held during a lookup; the others wait for its result
 
@@ -31,12 +33,13 @@ type imageBook struct {
 	retry     map[string]time.Time
 }
 
-func newImageBook(client *cloud.Client, wanted string, current cloud.Image) *imageBook {
-	return &imageBook{
-		client: client, wanted: wanted, lookup: make(chan struct{}, 1), current: current, looked: time.Now(),
-		platforms: map[string]platform{current.ID: platformOf(current)},
-		retry:     map[string]time.Time{},
+func newImageBook(client *cloud.Client, wanted string, current cloud.Image, log *slog.Logger) *imageBook {
+	b := &imageBook{
+		client: client, wanted: wanted, log: log, lookup: make(chan struct{}, 1),
+		platforms: map[string]platform{}, retry: map[string]time.Time{},
 	}
+	b.take(current)
+	return b
 }
 
 // newest returns the image to create servers of. A name is looked up again
@@ -58,11 +61,22 @@ func (b *imageBook) newest(ctx context.Context) (cloud.Image, error) {
 	if err != nil {
 		return cloud.Image{}, err
 	}
+	b.take(found)
+	return found, nil
+}
+
+// take makes an image the one that servers are created of.
+func (b *imageBook) take(found cloud.Image) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if before := b.current; before.ID != "" && before.ID != found.ID {
+		b.log.Info("servers are made of another image from now on", "image", found.ID, "made", found.Created.Format(time.DateTime), "before", before.ID)
+	}
+	if found.Passed != "" && found.Passed != b.current.Passed {
+		b.log.Info("several images have the name", "image", found.ID, "detail", found.Passed)
+	}
 	b.current, b.looked = found, time.Now()
 	b.platforms[found.ID] = platformOf(found)
-	return found, nil
 }
 
 // learn looks at the image of a server that was made by an earlier process.

@@ -77,9 +77,10 @@ func open(ctx context.Context, config Config, opts []Option) (*openstack, error)
 	if err := config.check(); err != nil {
 		return nil, err
 	}
-	client, found, err := connect(ctx, config, New(opts...).opts, hclog.NewNullLogger())
+	logger := hclog.NewNullLogger()
+	client, found, err := connect(ctx, config, New(opts...).opts, logger)
 	if err != nil {
 		return nil, err
 	}
-	return newOpenStack(client, config, found), nil
+	return newOpenStack(client, config, found, logger), nil
 }

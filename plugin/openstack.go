@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/hashicorp/go-hclog"
+
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
@@ -26,12 +28,12 @@ type openstack struct {
 	requests map[string]string // server ID to the request that created it
 }
 
-func newOpenStack(client *cloud.Client, config Config, found resources) *openstack {
+func newOpenStack(client *cloud.Client, config Config, found resources, logger hclog.Logger) *openstack {
 	return &openstack{
 		client:   client,
 		config:   config,
 		found:    found,
-		images:   newImageBook(client, config.Server.Image, found.image),
+		images:   newImageBook(client, config.Server.Image, found.image, slogger(logger)),
 		address:  addressChoice{network: found.addressNetwork, ipv6: config.AddressFamily == "ipv6"},
 		requests: map[string]string{},
 	}

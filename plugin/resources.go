@@ -126,6 +126,9 @@ func (r *resolver) image(ctx context.Context, out *outcome) (err error) {
 		return nil
 	}
 	r.found.image, err = r.client.ResolveImage(ctx, r.config.Server.Image)
+	if r.found.image.Passed != "" {
+		out.doubt("server.image", "%s", r.found.image.Passed)
+	}
 	return out.note("server.image", err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -42,6 +43,9 @@ type Client struct {
 	log            *slog.Logger
 	retrying       func(error)
 	buffers        sync.Pool // of *bytes.Buffer, for listings
+	proof          atomic.Pointer[versionProof]
+	unfinished     atomic.Pointer[serverListing]
+	othersTold     atomic.Bool
 }
 
 // Connect reads the credentials, authenticates and chooses a microversion.
@@ -75,6 +79,10 @@ func (c *Client) Microversion() Microversion { return c.microversion }
 // Place is where servers are made, for people: the project that the token is
 // scoped to, and the region.
 func (c *Client) Place() string { return c.session.here().String() }
+
+// Hide keeps texts that requests carry, such as user data, out of the messages of
+// errors, should the cloud repeat them.
+func (c *Client) Hide(texts ...string) { c.session.secrets.addSent(texts...) }
 
 // Close ends idle connections.
 func (c *Client) Close() { c.session.transport.close() }

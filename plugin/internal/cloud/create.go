@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path"
+	"slices"
 )
 
 // ServerSpec is a server to create. IDs, not names, except for KeyName.
@@ -104,6 +106,8 @@ type Accepted struct{ ID, RequestID string }
 // [Doubtful] holds leaves open whether the server exists. It calls slowed, if not
 // nil, when the request is put off for its rate.
 func (c *Client) CreateServer(ctx context.Context, spec ServerSpec, slowed func()) (accepted Accepted, err error) {
+	c.Hide(string(spec.UserData))
+	c.Hide(slices.Collect(maps.Values(spec.Metadata))...)
 	err = c.do(ctx, call{
 		op: "create server " + spec.Name, method: http.MethodPost, service: compute, path: "servers",
 		body: spec.wire(), changes: true, ok: []int{http.StatusAccepted, http.StatusOK, http.StatusCreated},
@@ -129,7 +133,8 @@ func createdID(header http.Header, body io.Reader) (string, error) {
 	if err == nil && answer.Server.ID != "" {
 		return answer.Server.ID, nil
 	}
-	if id := path.Base(header.Get("Location")); id != "." && id != "/" && id != "servers" {
+	// Not any Location: a proxy's page may have one, too.
+	if id := path.Base(header.Get("Location")); isUUID(id) {
 		return id, nil
 	}
 	if err == nil {

@@ -14,9 +14,15 @@ import (
 type credentials struct {
 	auth      gophercloud.AuthOptions
 	region    string
-	iface     string // public, internal or admin
+	iface     string            // public, internal or admin
+	ifaces    map[string]string // of services that have one of their own
 	overrides map[string]string
 	tls       tlsFiles
+}
+
+// interfaceOf is the interface of a service.
+func (c credentials) interfaceOf(service string) string {
+	return cmp.Or(c.ifaces[service], c.iface)
 }
 
 // loadCredentials reads the entry anew.

@@ -73,7 +73,7 @@ func (e *Error) Error() string {
 	case e.Status != 0:
 		fmt.Fprintf(&b, " (HTTP %d)", e.Status)
 	}
-	return b.String()
+	return Printable(b.String())
 }
 
 // Unwrap makes the kind and the cause visible to errors.Is and errors.As.

@@ -1,9 +1,11 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,11 +19,15 @@ type Image struct {
 	OSType, Architecture string
 	// MinDisk is in GiB, MinRAM in MiB.
 	MinDisk, MinRAM int
+	// Passed says which newer image of the same name was passed over, and why;
+	// empty if none was.
+	Passed string
 }
 
 type wireGlanceImage struct {
 	ID           string    `json:"id"`
 	Name         string    `json:"name"`
+	Owner        string    `json:"owner"`
 	Status       string    `json:"status"`
 	Hidden       bool      `json:"os_hidden"`
 	Created      time.Time `json:"created_at"`
@@ -33,14 +39,15 @@ type wireGlanceImage struct {
 
 func (w wireGlanceImage) image() Image {
 	return Image{
-		ID: w.ID, Name: w.Name, Created: w.Created, OSType: w.OSType,
+		ID: w.ID, Name: Printable(w.Name), Created: w.Created, OSType: w.OSType,
 		Architecture: w.Architecture, MinDisk: w.MinDisk, MinRAM: w.MinRAM,
 	}
 }
 
-// ResolveImage finds an image by ID, or the newest active one by name. Images
-// that are queued, deactivated or hidden do not count, nor do those that other
-// projects share without their having been accepted.
+// ResolveImage finds an image by ID, or an active one by name: the newest of the
+// project's own, or else of the others. Images that are queued, deactivated or
+// hidden do not count, nor do those that other projects share without their having
+// been accepted.
 func (c *Client) ResolveImage(ctx context.Context, nameOrID string) (Image, error) {
 	if isUUID(nameOrID) {
 		found, err := c.GetImage(ctx, nameOrID)
@@ -52,17 +59,37 @@ func (c *Client) ResolveImage(ctx context.Context, nameOrID string) (Image, erro
 	if err != nil {
 		return Image{}, err
 	}
-	newest := Image{}
-	for _, candidate := range images {
-		if candidate.Name == nameOrID && (newest.ID == "" || candidate.Created.After(newest.Created)) {
-			newest = candidate
+	named := slices.DeleteFunc(images, func(w wireGlanceImage) bool { return w.Name != nameOrID || w.ID == "" })
+	if len(named) == 0 {
+		known, _ := c.activeImages(ctx, url.Values{})
+		names := make([]string, 0, len(known))
+		for _, w := range known {
+			names = append(names, w.Name)
 		}
-	}
-	if newest.ID == "" {
-		names, _ := c.imageNames(ctx)
 		return Image{}, &missing{kind: "image", name: nameOrID, note: "active", known: names}
 	}
-	return newest, nil
+	project := c.session.here().project.ID
+	own := func(w wireGlanceImage) bool { return project != "" && w.Owner == project }
+	slices.SortFunc(named, func(a, b wireGlanceImage) int {
+		return cmp.Or(first(own(a), own(b)), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
+	})
+	found := named[0].image()
+	if i := slices.IndexFunc(named, func(w wireGlanceImage) bool { return w.Created.After(found.Created) }); i > 0 {
+		found.Passed = fmt.Sprintf("it is the project's own; another image of that name, %s, is newer and is not used", Printable(named[i].ID))
+	}
+	return found, nil
+}
+
+// first orders what holds before what does not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
+	}
 }
 
 // GetImage returns one image by ID; it must be active.
@@ -72,47 +99,17 @@ func (c *Client) GetImage(ctx context.Context, id string) (Image, error) {
 		return Image{}, err
 	}
 	if wire.Status != "active" {
-		return Image{}, &Error{Op: "show image " + id, Kind: ErrInvalid, Message: fmt.Sprintf("its status is %s, not active", wire.Status)}
+		return Image{}, &Error{Op: "show image " + id, Kind: ErrInvalid, Message: fmt.Sprintf("its status is %.40s, not active", wire.Status)}
 	}
 	return wire.image(), nil
 }
 
-func (c *Client) activeImages(ctx context.Context, query url.Values) ([]Image, error) {
+// activeImages lists the images that servers can be made of.
+func (c *Client) activeImages(ctx context.Context, query url.Values) ([]wireGlanceImage, error) {
 	query.Set("status", "active")
 	query.Set("sort", "created_at:desc")
-	var images []Image
-	marker := ""
-	for {
-		var page struct {
-			Images []wireGlanceImage `json:"images"`
-			Next   string            `json:"next"`
-		}
-		if marker != "" {
-			query.Set("marker", marker)
-		}
-		if err := c.get(ctx, "list images", image, "images", query, &page); err != nil {
-			return nil, err
-		}
-		for _, wire := range page.Images {
-			if wire.Status == "active" && !wire.Hidden {
-				images = append(images, wire.image())
-			}
-		}
-		next, err := markerOf(page.Next)
-		if err != nil || next == "" || next == marker {
-			return images, err
-		}
-		marker = next
-	}
-}
-
-func (c *Client) imageNames(ctx context.Context) ([]string, error) {
-	images, err := c.activeImages(ctx, url.Values{})
-	names := make([]string, 0, len(images))
-	for _, i := range images {
-		names = append(names, i.Name)
-	}
-	return names, err
+	images, err := readAll[wireGlanceImage](ctx, c, collection{op: "list images", service: image, path: "images", key: "images", query: query})
+	return slices.DeleteFunc(images, func(w wireGlanceImage) bool { return w.Status != "active" || w.Hidden }), err
 }
 
 // quoteOperator keeps Glance from taking a name for one of its operators

@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
 )
 
 // Microversion is a version of Nova's API within 2.x. The zero value is none.
@@ -50,7 +53,7 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 	case err != nil:
 		return err
 	case !parsed:
-		return fmt.Errorf("%w: the compute service offers no microversions; %s need 2.%d (OpenStack Pike) at least", ErrUnsupported, why, need)
+		return c.tooOld(ctx, why, need)
 	}
 	if highest < need {
 		return fmt.Errorf("%w: the compute service offers microversion 2.%d at most, but %s need 2.%d",
@@ -58,6 +61,111 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 	}
 	c.microversion = Microversion{min(highest, minorCeiling)}
 	return nil
+}
+
+// tooOld is the error for a compute API without microversions, which is that of
+// an old Nova or the legacy one of any.
+func (c *Client) tooOld(ctx context.Context, why string, need int) error {
+	base, err := c.session.endpoint(compute)
+	if err != nil {
+		return err
+	}
+	if legacy.MatchString(base) {
+		return legacyError(base)
+	}
+	return fmt.Errorf("%w: the compute service offers no microversions; %s need 2.%d (OpenStack Pike) at least", ErrUnsupported, why, need)
+}
+
+// legacy is the path of Nova's API from before there were microversions. It takes
+// every request and leaves out of it what is newer, such as tags.
+var legacy = regexp.MustCompile(`/v2(/.*)?$`)
+
+func legacyError(base string) error {
+	return &Error{Op: "check the compute service", Kind: ErrUnsupported, Message: fmt.Sprintf(
+		"%s takes no microversion and would drop the tags of servers; if it is the legacy API, set compute_endpoint_override: %s in clouds.yaml",
+		withoutQuery(base), withoutQuery(legacy.ReplaceAllString(base, "/v2.1")))}
+}
+
+// versionProof is what is known of an endpoint of the compute service.
+type versionProof struct {
+	base string
+	err  error // nil where it takes microversions
+}
+
+// checkVersion makes sure, from an answer of the compute service, that it is in
+// the microversion that was asked for. Once that was seen of an endpoint, it holds.
+// Without an answer, what earlier ones showed counts.
+func (c *Client) checkVersion(ctx context.Context, base string, header http.Header) error {
+	asked := c.microversion
+	known := c.proof.Load()
+	if known != nil && known.base != base {
+		known = nil
+	}
+	if asked.IsZero() || known != nil && (known.err == nil || header == nil) {
+		return known.result()
+	}
+	var err error
+	switch answered, ok := versionOf(header); {
+	case !ok:
+		if err = c.probeVersion(ctx, base); errors.Is(err, ErrTransient) {
+			return err
+		}
+	case answered != asked:
+		err = &Error{Op: "check the compute service", Kind: ErrUnsupported, Message: fmt.Sprintf(
+			"%s answered in microversion %s, and was asked for %s", withoutQuery(base), answered, asked)}
+	}
+	c.proof.Store(&versionProof{base: base, err: err})
+	return err
+}
+
+// result is what to tell a caller; nothing is known of a nil proof.
+func (p *versionProof) result() error {
+	if p == nil {
+		return nil
+	}
+	return p.err
+}
+
+// probeVersion asks for a microversion that cannot exist, for an answer without
+// the header may come through a proxy that drops it. Nova refuses it, in any
+// version that has them.
+func (c *Client) probeVersion(ctx context.Context, base string) error {
+	const op, impossible = "check the compute service", "2.99999"
+	attemptCtx, cancel := context.WithTimeout(ctx, c.attemptTimeout)
+	defer cancel()
+	var answer struct {
+		Flavors []Resource `json:"flavors"`
+	}
+	_, err := c.session.provider.Request(attemptCtx, http.MethodGet, base+"flavors/detail?limit=1", &gophercloud.RequestOpts{
+		OkCodes: []int{http.StatusOK}, JSONResponse: &answer, MoreHeaders: versionHeaders(impossible),
+	})
+	if err == nil && answer.Flavors != nil {
+		return legacyError(base)
+	}
+	if err == nil {
+		return &Error{Op: op, Kind: ErrTransient, Message: "something else than the service answers at " + withoutQuery(base)}
+	}
+	failed := failure(op, compute, err, false, &c.session.secrets)
+	if failed.Status != http.StatusNotAcceptable {
+		return failed
+	}
+	return nil
+}
+
+// versionOf reads the microversion that an answer is in.
+func versionOf(header http.Header) (Microversion, bool) {
+	for _, value := range header.Values("OpenStack-API-Version") {
+		if version, isCompute := strings.CutPrefix(value, "compute "); isCompute {
+			minor, ok := parseMinor(version)
+			return Microversion{minor}, ok
+		}
+	}
+	minor, ok := parseMinor(header.Get("X-OpenStack-Nova-API-Version"))
+	return Microversion{minor}, ok
+}
+
+func versionHeaders(version string) map[string]string {
+	return map[string]string{"X-OpenStack-Nova-API-Version": version, "OpenStack-API-Version": "compute " + version}
 }
 
 func parseMinor(version string) (int, bool) {

@@ -12,19 +12,17 @@ type Zone struct {
 // ResolveZone finds an availability zone. The error is an [ErrUnknown] where
 // there is none of that name; any other says that the zones cannot be listed.
 func (c *Client) ResolveZone(ctx context.Context, name string) (Zone, error) {
-	var page struct {
-		Zones []struct {
-			Name  string `json:"zoneName"`
-			State struct {
-				Available bool `json:"available"`
-			} `json:"zoneState"`
-		} `json:"availabilityZoneInfo"`
-	}
-	if err := c.get(ctx, "list availability zones", compute, "os-availability-zone", nil, &page); err != nil {
+	zones, err := readAll[struct {
+		Name  string `json:"zoneName"`
+		State struct {
+			Available bool `json:"available"`
+		} `json:"zoneState"`
+	}](ctx, c, collection{op: "list availability zones", service: compute, path: "os-availability-zone", key: "availabilityZoneInfo"})
+	if err != nil {
 		return Zone{}, err
 	}
-	known := make([]string, 0, len(page.Zones))
-	for _, z := range page.Zones {
+	known := make([]string, 0, len(zones))
+	for _, z := range zones {
 		if z.Name == name {
 			return Zone{Name: z.Name, Available: z.State.Available}, nil
 		}
@@ -37,11 +35,9 @@ func (c *Client) ResolveZone(ctx context.Context, name string) (Zone, error) {
 // [ErrUnknown] where there is no such type, and an [ErrAmbiguous] where there
 // are several; any other says that the types cannot be listed.
 func (c *Client) ResolveVolumeType(ctx context.Context, nameOrID string) (Resource, error) {
-	var page struct {
-		Types []Resource `json:"volume_types"`
-	}
-	if err := c.get(ctx, "list volume types", volume, "types", nil, &page); err != nil {
+	types, err := readAll[Resource](ctx, c, collection{op: "list volume types", service: volume, path: "types", key: "volume_types"})
+	if err != nil {
 		return Resource{}, err
 	}
-	return pick("volume type", nameOrID, page.Types)
+	return pick("volume type", nameOrID, types)
 }

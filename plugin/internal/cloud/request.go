@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,9 +14,16 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// bodyLimit bounds what is read of one answer. A page of 1,000 servers with
-// long metadata stays below a tenth of it.
-const bodyLimit = 64 << 20
+const (
+	// callTimeout bounds a call with all of its attempts and pauses.
+	callTimeout = 3 * time.Minute
+	// headSize is how much of an answer that cannot be read is kept to say what
+	// came instead.
+	headSize = 1 << 10
+	// restLimit bounds what is read behind an answer, so that its connection can
+	// be used again.
+	restLimit = 64 << 10
+)
 
 // call is one request to a service.
 type call struct {
@@ -34,12 +42,14 @@ type call struct {
 
 // do makes a call, with the retries that its kind allows.
 func (c *Client) do(ctx context.Context, call call) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("gave up after %s: %w", callTimeout, context.DeadlineExceeded))
+	defer cancel()
 	for attempt := 0; ; attempt++ {
 		header, err := c.attempt(ctx, call)
 		if err == nil {
 			return nil
 		}
-		failed := failure(call.op, call.service, err, call.changes)
+		failed := failure(call.op, call.service, err, call.changes, &c.session.secrets)
 		if ctx.Err() != nil {
 			return failed
 		}
@@ -73,8 +83,15 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 	if err != nil {
 		return nil, err
 	}
+	if call.changes {
+		// What it drops, it says nothing of.
+		if err := c.checkVersion(ctx, base, nil); err != nil {
+			return nil, err
+		}
+	}
 	attemptCtx, cancel := context.WithTimeout(ctx, c.attemptTimeout)
 	defer cancel()
+	asked := time.Now()
 	target := base + call.path
 	if len(call.query) > 0 {
 		target += "?" + call.query.Encode()
@@ -89,19 +106,38 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 		return headerOf(answer, err), err
 	}
 	defer answer.Body.Close() // read to its end below
-	body := io.LimitReader(answer.Body, bodyLimit)
+	if call.service == compute {
+		c.session.clock.observe(answer.Header, asked, time.Now())
+		c.session.clock.report(ctx, c.log)
+	}
 	if call.decode != nil {
-		if err := call.decode(answer.Header, body); err != nil {
+		read := &head{Reader: answer.Body}
+		if err := call.decode(answer.Header, read); err != nil {
 			return answer.Header, &Error{
 				Op: call.op, Kind: ErrTransient, Doubtful: call.changes, RequestID: requestID(answer.Header),
-				Err: fmt.Errorf("reading the answer: %w", err),
+				Err: fmt.Errorf("reading the answer: %w: %s", err, pageOf(call.method, target, answer.Header, read.kept, &c.session.secrets)),
 			}
 		}
 	}
-	// Read to the end, the connection is used again. The status has said already
-	// that it was done.
-	_, _ = io.Copy(io.Discard, body)
-	return answer.Header, nil
+	// The status has said already that it was done.
+	_, _ = io.CopyN(io.Discard, answer.Body, restLimit)
+	if call.service == compute {
+		err = c.checkVersion(ctx, base, answer.Header)
+	}
+	return answer.Header, err
+}
+
+// head keeps the beginning of what is read.
+type head struct {
+	io.Reader
+	kept []byte
+}
+
+// Read implements io.Reader.
+func (h *head) Read(p []byte) (int, error) {
+	n, err := h.Reader.Read(p)
+	h.kept = append(h.kept, p[:min(n, headSize-len(h.kept))]...)
+	return n, err
 }
 
 // headerOf finds the header of an answer that was not a success.
@@ -120,14 +156,29 @@ func (c *Client) headers(service string) map[string]string {
 	if service != compute || c.microversion.IsZero() {
 		return nil
 	}
-	v := c.microversion.String()
-	return map[string]string{"X-OpenStack-Nova-API-Version": v, "OpenStack-API-Version": "compute " + v}
+	return versionHeaders(c.microversion.String())
 }
 
 // get makes a GET and decodes its JSON answer.
 func (c *Client) get(ctx context.Context, op, service, path string, query url.Values, into any) error {
 	return c.do(ctx, call{
 		op: op, method: http.MethodGet, service: service, path: path, query: query, ok: []int{http.StatusOK},
-		decode: func(_ http.Header, body io.Reader) error { return json.NewDecoder(body).Decode(into) },
+		decode: func(_ http.Header, body io.Reader) error { return decodeJSON(body, into) },
 	})
+}
+
+// decodeJSON reads a whole answer as one JSON value. Its errors quote nothing.
+func decodeJSON(body io.Reader, into any) error {
+	raw, err := io.ReadAll(body)
+	if err != nil {
+		return err
+	}
+	err = json.Unmarshal(raw, into)
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Errorf("%s is not of the kind that the API has", cmp.Or(wrong.Field, "the value"))
+	}
+	if err != nil {
+		return errNotJSON
+	}
+	return nil
 }

@@ -13,14 +13,17 @@ import (
 )
 
 // Resource is something found by name or ID.
-type Resource struct{ ID, Name string }
+type Resource struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
 
 // String is the name, with the ID behind it, for people.
 func (r Resource) String() string {
 	if r.Name == "" {
-		return r.ID
+		return Printable(r.ID)
 	}
-	return fmt.Sprintf("%s (%s)", r.Name, r.ID)
+	return Printable(fmt.Sprintf("%s (%s)", r.Name, r.ID))
 }
 
 // maxListed is how many names are all listed when none is near.
@@ -78,6 +81,9 @@ func pick(kind, nameOrID string, all []Resource) (Resource, error) {
 	var named []Resource
 	known := make([]string, 0, len(all))
 	for _, r := range all {
+		if r.ID == "" {
+			continue // it could not be used
+		}
 		if r.ID == nameOrID {
 			return r, nil
 		}
@@ -94,7 +100,7 @@ func pick(kind, nameOrID string, all []Resource) (Resource, error) {
 	default:
 		ids := make([]string, len(named))
 		for i, r := range named {
-			ids[i] = r.ID
+			ids[i] = Printable(r.ID)
 		}
 		return Resource{}, fmt.Errorf("%w: %d %ss are named %q; use one of their IDs: %s",
 			ErrAmbiguous, len(named), kind, nameOrID, strings.Join(ids, ", "))
@@ -112,38 +118,25 @@ type Flavor struct {
 
 // ResolveFlavor finds a flavor by ID or name.
 func (c *Client) ResolveFlavor(ctx context.Context, nameOrID string) (Flavor, error) {
-	var all []Resource
-	flavors := map[string]Flavor{}
-	marker := ""
-	for {
-		var page struct {
-			Flavors []struct {
-				ID    string `json:"id"`
-				Name  string `json:"name"`
-				Disk  int    `json:"disk"`
-				RAM   int    `json:"ram"`
-				VCPUs int    `json:"vcpus"`
-			} `json:"flavors"`
-			Links []struct{ Rel, Href string } `json:"flavors_links"`
-		}
-		query := url.Values{}
-		if marker != "" {
-			query.Set("marker", marker)
-		}
-		if err := c.get(ctx, "list flavors", compute, "flavors/detail", query, &page); err != nil {
-			return Flavor{}, err
-		}
-		for _, f := range page.Flavors {
-			all = append(all, Resource{f.ID, f.Name})
-			flavors[f.ID] = Flavor{ID: f.ID, Name: f.Name, Disk: f.Disk, RAM: f.RAM, VCPUs: f.VCPUs}
-		}
-		if len(page.Links) == 0 || len(page.Flavors) == 0 || page.Flavors[len(page.Flavors)-1].ID == marker {
-			break
-		}
-		marker = page.Flavors[len(page.Flavors)-1].ID
+	listed, err := readAll[struct {
+		Resource
+		Disk  int `json:"disk"`
+		RAM   int `json:"ram"`
+		VCPUs int `json:"vcpus"`
+	}](ctx, c, collection{op: "list flavors", service: compute, path: "flavors/detail", key: "flavors"})
+	if err != nil {
+		return Flavor{}, err
+	}
+	all := make([]Resource, 0, len(listed))
+	for _, f := range listed {
+		all = append(all, f.Resource)
 	}
 	found, err := pick("flavor", nameOrID, all)
-	return flavors[found.ID], err
+	if err != nil {
+		return Flavor{}, err
+	}
+	f := listed[slices.Index(all, found)]
+	return Flavor{ID: f.ID, Name: Printable(f.Name), Disk: f.Disk, RAM: f.RAM, VCPUs: f.VCPUs}, nil
 }
 
 // Network is one that servers can be put on.
@@ -175,15 +168,15 @@ type wireNeutron struct {
 
 // resolveNeutron asks by name first, which one call answers, and lists all
 // only to say what comes nearest. It asks for these fields beside ID and name.
-func (c *Client) resolveNeutron(ctx context.Context, kind, collection, nameOrID string, fields ...string) (wireNeutron, error) {
+func (c *Client) resolveNeutron(ctx context.Context, kind, path, nameOrID string, fields ...string) (wireNeutron, error) {
 	list := func(key string) ([]wireNeutron, error) {
 		query := url.Values{"fields": append([]string{"id", "name"}, fields...)}
 		if key != "" {
 			query.Set(key, nameOrID)
 		}
-		page := map[string][]wireNeutron{}
-		err := c.get(ctx, "list "+kind+"s", network, collection, query, &page)
-		return page[strings.ReplaceAll(collection, "-", "_")], err
+		return readAll[wireNeutron](ctx, c, collection{
+			op: "list " + kind + "s", service: network, path: path, key: strings.ReplaceAll(path, "-", "_"), query: query,
+		})
 	}
 	if isUUID(nameOrID) {
 		found, err := list("id")
@@ -214,38 +207,36 @@ func (c *Client) resolveNeutron(ctx context.Context, kind, collection, nameOrID 
 	return found[slices.Index(all, picked)], nil
 }
 
-// ResolveServerGroup finds a server group by ID or name.
+// ResolveServerGroup finds a server group by ID or name. Nova links no pages of
+// them, so that only an empty one would be known to be the last: no further page is
+// asked for once the group is found.
 func (c *Client) ResolveServerGroup(ctx context.Context, nameOrID string) (Resource, error) {
-	var page struct {
-		Groups []struct{ ID, Name string } `json:"server_groups"`
-	}
-	if err := c.get(ctx, "list server groups", compute, "os-server-groups", nil, &page); err != nil {
+	groups, err := readUntil(ctx, c, collection{
+		op: "list server groups", service: compute, path: "os-server-groups", key: "server_groups", offset: true,
+	}, func(read []Resource) bool {
+		return slices.ContainsFunc(read, func(r Resource) bool { return r.ID == nameOrID || r.Name == nameOrID })
+	})
+	if err != nil {
 		return Resource{}, err
 	}
-	var all []Resource
-	for _, g := range page.Groups {
-		all = append(all, Resource{g.ID, g.Name})
-	}
-	return pick("server group", nameOrID, all)
+	return pick("server group", nameOrID, groups)
 }
 
 // CheckKeyPair makes sure that the user of the credentials has a key pair. Key
 // pairs belong to users, not to projects: a rotation to another user loses it.
 func (c *Client) CheckKeyPair(ctx context.Context, name string) error {
-	var page struct {
-		KeyPairs []struct {
-			KeyPair struct{ Name string } `json:"keypair"`
-		} `json:"keypairs"`
-	}
-	if err := c.get(ctx, "list key pairs", compute, "os-keypairs", nil, &page); err != nil {
+	pairs, err := readAll[struct {
+		KeyPair struct{ Name string } `json:"keypair"`
+	}](ctx, c, collection{op: "list key pairs", service: compute, path: "os-keypairs", key: "keypairs"})
+	if err != nil {
 		return err
 	}
-	known := make([]string, 0, len(page.KeyPairs))
-	for _, k := range page.KeyPairs {
-		if k.KeyPair.Name == name {
+	known := make([]string, 0, len(pairs))
+	for _, pair := range pairs {
+		if pair.KeyPair.Name == name {
 			return nil
 		}
-		known = append(known, k.KeyPair.Name)
+		known = append(known, pair.KeyPair.Name)
 	}
 	return &missing{kind: "key pair of this user", name: name, known: known, noID: true}
 }

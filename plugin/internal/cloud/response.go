@@ -1,23 +1,37 @@
 package cloud
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
+	"mime"
 	"net"
 	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// messageLimit bounds how much of an answer that is no JSON is quoted.
-const messageLimit = 200
+const (
+	// messageLimit bounds how many characters of a service's message are quoted,
+	// and pageLimit how many of an answer that is not a service's.
+	messageLimit = 500
+	pageLimit    = 200
+	// searchLimit bounds how much of a message is searched for what it repeats.
+	searchLimit = 4 * messageLimit
+)
 
 // failure turns what gophercloud returned into an [Error]. changes tells
 // whether a failure without an answer leaves the outcome open.
-func failure(op, service string, err error, changes bool) *Error {
+func failure(op, service string, err error, changes bool, secrets *redactor) *Error {
 	var reauth *gophercloud.ErrUnableToReauthenticate
 	var answer gophercloud.ErrUnexpectedResponseCode
 	var own *Error
@@ -27,11 +41,11 @@ func failure(op, service string, err error, changes bool) *Error {
 	case errors.As(err, &reauth):
 		// The service refused the old token, so it did nothing.
 		// Callers that waited for one authentication share its error.
-		inner := *failure("authenticate", identity, reauth.ErrReauth, false)
+		inner := *failure("authenticate", identity, reauth.ErrReauth, false, secrets)
 		inner.Op = op + ": authenticate"
 		return &inner
 	case errors.As(err, &answer):
-		return answered(op, service, answer, changes)
+		return answered(op, service, answer, changes, secrets)
 	default:
 		return &Error{Op: op, Kind: ErrTransient, Err: err, Doubtful: changes && !unsent(err)}
 	}
@@ -44,30 +58,62 @@ func unsent(err error) bool {
 	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || errors.Is(err, errNotSent) || mistrusted(err)
 }
 
-// mistrusted reports whether this side refused the certificate of the other, or
-// met one that speaks no TLS. Requests are sent only after that, and
+// mistrusted reports whether this side refused the certificate of the other, met
+// one that speaks no TLS, or was sent elsewhere. Nothing was done then, and
 // another try comes to the same.
 func mistrusted(err error) bool {
 	var certificate *tls.CertificateVerificationError
-	return errors.As(err, &certificate) || errors.Is(err, http.ErrSchemeMismatch)
+	return errors.As(err, &certificate) || errors.Is(err, http.ErrSchemeMismatch) || errors.Is(err, errRedirected)
 }
 
 // errNotSent marks failures before the request was sent.
 var errNotSent = errors.New("request was not sent")
 
 // answered classifies an answer that is not a success.
-func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, changes bool) *Error {
+func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, changes bool, secrets *redactor) *Error {
 	e := &Error{
 		Op: op, Status: answer.Actual, RequestID: requestID(answer.ResponseHeader),
 	}
-	var wrapper string
-	wrapper, e.Message = explain(answer.Body)
-	if e.Message == "" {
-		e.Message = http.StatusText(e.Status)
+	wrapper, text := explain(answer.Body)
+	e.Kind = kindOf(service, e.Status, wrapper, text)
+	if wrapper == "" {
+		e.Message = "answered by something else than the service: " + pageOf(answer.Method, answer.URL, answer.ResponseHeader, answer.Body, secrets)
+	} else {
+		e.Message = quote(text, messageLimit, secrets)
 	}
-	e.Kind = kindOf(service, e.Status, wrapper, e.Message)
-	e.Doubtful = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout)
+	e.Doubtful = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout || e.Status < http.StatusMultipleChoices)
 	return e
+}
+
+// quote returns as much of a service's text as a message may hold.
+func quote(text string, most int, secrets *redactor) string {
+	return oneLine(secrets.hide(oneLine(text, searchLimit)), most)
+}
+
+// pageOf describes an answer that is not in a service's form, such as the page
+// of a proxy: where it came from, and what it is. JSON is not quoted, for it may
+// hold what only the service and its caller know.
+func pageOf(method, address string, header http.Header, body []byte, secrets *redactor) string {
+	kind, _, _ := mime.ParseMediaType(header.Get("Content-Type"))
+	what := method + " " + withoutQuery(address) + " returned " + cmp.Or(kind, "no content type")
+	text := bytes.TrimSpace(body)
+	switch {
+	case len(text) == 0:
+		return what + " and an empty body"
+	case text[0] == '{' || text[0] == '[':
+		return what
+	}
+	return fmt.Sprintf("%s, %q", what, quote(stripTags(string(text)), pageLimit, secrets))
+}
+
+// withoutQuery is an address for people, without a password in it.
+func withoutQuery(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return "an invalid address"
+	}
+	parsed.RawQuery, parsed.Fragment = "", ""
+	return parsed.Redacted()
 }
 
 // kindOf maps a service's status, the name of the JSON wrapper and the text to
@@ -122,33 +168,26 @@ const glanceError = "glance"
 // {"NeutronError": {…}}, Glance {"message": …} or HTML, proxies anything.
 func explain(body []byte) (wrapper, message string) {
 	var wrapped map[string]json.RawMessage
-	if json.Unmarshal(body, &wrapped) == nil {
-		var text string
-		if json.Unmarshal(wrapped["message"], &text) == nil && text != "" {
-			return glanceError, strings.Join(strings.Fields(stripTags(text)), " ")
+	if json.Unmarshal(body, &wrapped) != nil {
+		text := stripTags(string(body))
+		if strings.Contains(text, "Failed to find image") || strings.Contains(text, "No image found") {
+			return glanceError, text
 		}
-		for name, raw := range wrapped {
-			var detail struct {
-				Message string `json:"message"`
-			}
-			if json.Unmarshal(raw, &detail) == nil && detail.Message != "" {
-				return name, detail.Message
-			}
+		return "", text
+	}
+	var text string
+	if json.Unmarshal(wrapped["message"], &text) == nil && text != "" {
+		return glanceError, stripTags(text)
+	}
+	for _, name := range slices.Sorted(maps.Keys(wrapped)) {
+		var detail struct {
+			Message string `json:"message"`
 		}
-		return "", ""
+		if json.Unmarshal(wrapped[name], &detail) == nil && detail.Message != "" {
+			return name, detail.Message
+		}
 	}
-	return explainHTML(string(body))
-}
-
-func explainHTML(body string) (wrapper, message string) {
-	text := strings.Join(strings.Fields(stripTags(body)), " ")
-	if strings.Contains(text, "Failed to find image") || strings.Contains(text, "No image found") {
-		wrapper = glanceError
-	}
-	if len(text) > messageLimit {
-		text = text[:messageLimit] + "…"
-	}
-	return wrapper, text
+	return "", ""
 }
 
 func stripTags(s string) string {
@@ -168,9 +207,12 @@ func stripTags(s string) string {
 	return b.String()
 }
 
+// requestName is what a service calls a request.
+var requestName = regexp.MustCompile(`^[A-Za-z0-9-]{1,64}$`)
+
 func requestID(h http.Header) string {
 	for _, name := range []string{"X-Openstack-Request-Id", "X-Compute-Request-Id"} {
-		if id := h.Get(name); id != "" {
+		if id := h.Get(name); requestName.MatchString(id) {
 			return id
 		}
 	}

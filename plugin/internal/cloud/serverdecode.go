@@ -3,6 +3,7 @@ package cloud
 import (
 	"errors"
 	"net/netip"
+	"regexp"
 	"time"
 )
 
@@ -11,6 +12,9 @@ type serverPage struct {
 	servers []Server
 	next    string // link to the next page; empty on the last
 }
+
+// serverID is what becomes part of the path of calls. Nova's are UUIDs.
+var serverID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // decodePage reads a page of servers. It keeps only what [Server] has.
 func decodePage(raw []byte) (serverPage, error) {
@@ -39,8 +43,8 @@ func decodePage(raw []byte) (serverPage, error) {
 		return serverPage{}, errors.New("the answer has no list of servers")
 	}
 	for _, server := range page.servers {
-		if server.ID == "" {
-			return serverPage{}, errors.New("the answer has a server without an ID")
+		if !serverID.MatchString(server.ID) {
+			return serverPage{}, errors.New("the answer has a server without a usable ID")
 		}
 	}
 	return page, nil
@@ -78,11 +82,11 @@ func (s *scanner) server() Server {
 		case "id":
 			server.ID = s.text()
 		case "name":
-			server.Name = s.text()
+			server.Name = Printable(s.text())
 		case "status":
-			server.Status = s.text()
+			server.Status = Printable(s.text())
 		case "OS-EXT-STS:task_state":
-			server.TaskState = s.text()
+			server.TaskState = Printable(s.text())
 		case "created":
 			// A server whose time cannot be read is still a server.
 			server.Created, _ = time.Parse(time.RFC3339, s.text())
@@ -92,6 +96,8 @@ func (s *scanner) server() Server {
 			server.Locked = s.flag()
 		case "fault":
 			server.Fault = s.member("message")
+		case "tags":
+			s.array(func() { server.Tags = append(server.Tags, s.text()) })
 		case "metadata":
 			server.Metadata = map[string]string{}
 			s.object(func(key []byte) { server.Metadata[string(key)] = s.text() })

@@ -6,125 +6,138 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
+	"slices"
+	"time"
 )
 
-// whole hands an answer over in one piece, which decode may not keep: the
-// memory is used again for the next answer.
-func (c *Client) whole(decode func(raw []byte) error) func(http.Header, io.Reader) error {
-	return func(_ http.Header, body io.Reader) error {
-		buffer, _ := c.buffers.Get().(*bytes.Buffer)
-		if buffer == nil {
-			buffer = &bytes.Buffer{}
-		}
-		defer c.buffers.Put(buffer)
-		buffer.Reset()
-		if _, err := buffer.ReadFrom(body); err != nil {
-			return err
-		}
-		return decode(buffer.Bytes())
+// whole hands an answer over in one piece, which decode may not keep: the memory
+// is used again for the next answer.
+func (c *Client) whole(body io.Reader, decode func(raw []byte) error) error {
+	buffer, _ := c.buffers.Get().(*bytes.Buffer)
+	if buffer == nil {
+		buffer = &bytes.Buffer{}
+	}
+	defer c.buffers.Put(buffer)
+	buffer.Reset()
+	if _, err := buffer.ReadFrom(body); err != nil {
+		return err
+	}
+	return decode(buffer.Bytes())
+}
+
+// listingKept is how long a listing that was cut off may be gone on with: the
+// beginning of an older one says too little.
+const listingKept = 5 * time.Minute
+
+// serverListing is a listing of servers that is under way.
+type serverListing struct {
+	pager
+	tag     string
+	begun   time.Time
+	servers []Server
+	known   map[string]bool // IDs
+	others  int             // servers that do not carry the tag
+}
+
+func newServerListing(op, tag string, query url.Values) *serverListing {
+	query.Set("tags", tag)
+	return &serverListing{
+		pager: pager{collection: collection{op: op, service: compute, path: "servers/detail", query: query}},
+		tag:   tag, begun: time.Now(), known: map[string]bool{},
 	}
 }
 
-// restarts is how often a listing is begun anew when the server that a page
-// ended with is deleted before the next page is asked for.
-const restarts = 5
-
 // ListServers returns all servers of the project that carry the tag, in one
 // call per page. With a cell down, Nova leaves that cell's servers out: their
-// absence proves nothing.
+// absence proves nothing. What was read of a listing that ctx or the cloud cut
+// off is kept, and the next call goes on from there.
 func (c *Client) ListServers(ctx context.Context, tag string) ([]Server, error) {
-	return c.list(ctx, "list servers", url.Values{"tags": {tag}})
+	listing := c.unfinished.Swap(nil)
+	if listing == nil || listing.tag != tag || time.Since(listing.begun) > listingKept {
+		listing = newServerListing("list servers", tag, url.Values{})
+	}
+	for attempt := 0; ; attempt++ {
+		err := listing.run(ctx, c, listing.read(c))
+		switch {
+		case err == nil:
+			c.reportOthers(ctx, listing)
+			return listing.servers, nil
+		case markerGone(err) && attempt < restarts:
+			listing = newServerListing("list servers", tag, url.Values{})
+		case errors.Is(err, ErrTransient) && !errors.Is(err, errEndless) && listing.pages > 0:
+			c.unfinished.Store(listing)
+			return nil, fmt.Errorf("%w; the next listing goes on from there", err)
+		default:
+			return nil, err
+		}
+	}
 }
 
 // FindServers returns the servers of the project with exactly this name.
 func (c *Client) FindServers(ctx context.Context, tag, name string) ([]Server, error) {
 	// Nova takes the name for a regular expression or a part, by its database.
-	found, err := c.list(ctx, "look up server "+name, url.Values{"tags": {tag}, "name": {name}})
-	if err != nil {
+	listing := newServerListing("look up server "+name, tag, url.Values{"name": {name}})
+	if err := listing.run(ctx, c, listing.read(c)); err != nil {
 		return nil, err
 	}
-	var exact []Server
-	for _, s := range found {
-		if s.Name == name {
-			exact = append(exact, s)
-		}
-	}
-	return exact, nil
+	return slices.DeleteFunc(listing.servers, func(s Server) bool { return s.Name != name }), nil
 }
 
-// list reads all pages of a listing, and starts again when a page's marker is
-// gone.
-func (c *Client) list(ctx context.Context, op string, query url.Values) ([]Server, error) {
-	for attempt := 0; ; attempt++ {
-		servers, err := c.listOnce(ctx, op, query)
-		var failed *Error
-		if errors.As(err, &failed) && failed.Status == http.StatusBadRequest && failed.Op == markerOp && attempt < restarts {
-			continue
-		}
-		return servers, err
-	}
-}
-
-// markerOp names the reading of any page but the first.
-const markerOp = "list servers, next page"
-
-func (c *Client) listOnce(ctx context.Context, op string, query url.Values) ([]Server, error) {
-	var servers []Server
-	seen := map[string]bool{}
-	marker := ""
-	for {
-		page, err := c.page(ctx, op, query, marker)
-		if err != nil {
-			return nil, err
-		}
-		for _, s := range page.servers {
-			// A server can move between pages while they are read.
-			if !seen[s.ID] {
-				seen[s.ID] = true
-				servers = append(servers, s)
-			}
-		}
-		next, err := markerOf(page.next)
-		if err != nil {
-			return nil, &Error{Op: op, Kind: ErrTransient, Err: err}
-		}
-		if next == "" || next == marker {
-			return servers, nil
-		}
-		marker, op = next, markerOp
-	}
-}
-
-func (c *Client) page(ctx context.Context, op string, query url.Values, marker string) (serverPage, error) {
-	var page serverPage
-	asked := maps.Clone(query)
-	if marker != "" {
-		asked.Set("marker", marker)
-	}
-	err := c.do(ctx, call{
-		op: op, method: http.MethodGet, service: compute, path: "servers/detail", query: asked, ok: []int{http.StatusOK},
-		decode: c.whole(func(raw []byte) (err error) {
+// read reads a page of servers.
+func (l *serverListing) read(c *Client) reader {
+	return func(body io.Reader) (func() turn, error) {
+		var page serverPage
+		err := c.whole(body, func(raw []byte) (err error) {
 			page, err = decodePage(raw)
 			return err
-		}),
-	})
-	return page, err
+		})
+		return func() turn { return l.take(c, page) }, err
+	}
 }
 
-// markerOf takes only the marker from a link: its host is what Nova believes
-// to be called, which behind a proxy is often wrong.
-func markerOf(link string) (string, error) {
-	if link == "" {
-		return "", nil
+// take keeps the servers of a page that carry the tag: some clouds answer with
+// all of them.
+func (l *serverListing) take(c *Client, page serverPage) turn {
+	here := turn{items: len(page.servers), next: page.next}
+	for _, s := range page.servers {
+		if l.known[s.ID] {
+			continue // it moved between pages while they were read
+		}
+		l.known[s.ID] = true
+		here.fresh++
+		if s.carries(l.tag) {
+			l.servers = append(l.servers, c.received(s))
+		} else {
+			l.others++
+		}
 	}
-	parsed, err := url.Parse(link)
-	if err != nil {
-		return "", fmt.Errorf("link to the next page: %w", err)
+	return here
+}
+
+// carries reports whether a listed server has the tag. Nova takes the tags of a
+// server away while it deletes it.
+func (s Server) carries(tag string) bool {
+	return slices.Contains(s.Tags, tag) || s.Status == "DELETED" || s.TaskState == "deleting"
+}
+
+// reportOthers says once that listings are longer than they should be.
+func (c *Client) reportOthers(ctx context.Context, listing *serverListing) {
+	if listing.others > 0 && !c.othersTold.Swap(true) {
+		c.log.WarnContext(ctx, "the compute service does not filter servers by tag, so each listing has those of others, too",
+			"tag", listing.tag, "others", listing.others, "own", len(listing.servers))
 	}
-	return parsed.Query().Get("marker"), nil
+}
+
+// received completes a server with what this side knows: its own clock, and what
+// must not be shown.
+func (c *Client) received(s Server) Server {
+	s.Fault = Printable(quote(s.Fault, messageLimit, &c.session.secrets))
+	if !s.Created.IsZero() {
+		s.Created = s.Created.Add(-c.session.clock.offset())
+	}
+	return s
 }
 
 // GetServer returns one server, or an error that wraps [ErrNotFound].
@@ -133,15 +146,17 @@ func (c *Client) GetServer(ctx context.Context, id string) (Server, error) {
 	var server Server
 	err := c.do(ctx, call{
 		op: op, method: http.MethodGet, service: compute, path: "servers/" + url.PathEscape(id), ok: []int{http.StatusOK},
-		decode: c.whole(func(raw []byte) (err error) {
-			server, err = decodeServer(raw)
-			return err
-		}),
+		decode: func(_ http.Header, body io.Reader) error {
+			return c.whole(body, func(raw []byte) (err error) {
+				server, err = decodeServer(raw)
+				return err
+			})
+		},
 	})
 	if err == nil && server.ID != id {
 		err = &Error{Op: op, Kind: ErrTransient, Message: "the answer is about something else"}
 	}
-	return server, err
+	return c.received(server), err
 }
 
 // DeleteServer asks for the deletion of a server. Nova answers before the work

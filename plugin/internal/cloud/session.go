@@ -30,6 +30,8 @@ type session struct {
 	opts      Options
 	provider  *gophercloud.ProviderClient
 	transport *swapTransport
+	secrets   redactor
+	clock     clock
 	log       *slog.Logger
 
 	mu        sync.Mutex
@@ -38,13 +40,15 @@ type session struct {
 	unusable  *unusable // nil when the last try was good
 	renewAt   time.Time
 	place     place
-	endpoints map[string]string
+	endpoints endpoints
 }
 
 // openSession authenticates for the first time.
 func openSession(ctx context.Context, opts Options) (*session, error) {
 	s := &session{opts: opts, transport: &swapTransport{}, log: opts.Log}
-	s.provider = &gophercloud.ProviderClient{HTTPClient: httpClient(s.transport)}
+	s.provider = &gophercloud.ProviderClient{HTTPClient: http.Client{
+		Transport: bounded{s.transport, answerLimit}, CheckRedirect: checkCall,
+	}}
 	s.provider.UseTokenLock()
 	s.identify(s.provider)
 	if err := s.authenticate(ctx); err != nil {
@@ -66,10 +70,6 @@ func openSession(ctx context.Context, opts Options) (*session, error) {
 	return s, nil
 }
 
-func httpClient(transport http.RoundTripper) http.Client {
-	return http.Client{Transport: transport, CheckRedirect: checkRedirect}
-}
-
 func (s *session) identify(provider *gophercloud.ProviderClient) {
 	if s.opts.UserAgent != "" {
 		provider.UserAgent.Prepend(s.opts.UserAgent)
@@ -83,6 +83,7 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
 	}
+	s.secrets.setLogin(creds.auth.Password, creds.auth.ApplicationCredentialSecret)
 	transport, err := newTransport(creds.tls, s.opts.Transport)
 	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
@@ -97,11 +98,12 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	s.secrets.setLogin(once.Token())
 	result, ok := once.GetAuthResult().(tokens.CreateResult)
 	if !ok {
 		return errors.New("authenticate: unexpected result type")
 	}
-	here, endpoints, err := placeOf(result, creds)
+	here, reached, err := placeOf(result, creds)
 	if err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Message: fmt.Sprintf(
 			"%s leads to %s now, but the servers are in %s; put it back, or restart the runner", files.clouds, here, s.place)}
 	}
-	s.files, s.stamp, s.endpoints, s.place = files, files.read, endpoints, here
+	s.files, s.stamp, s.endpoints, s.place = files, files.read, reached, here
 	s.unusable, s.renewAt = nil, renewal(result, asked)
 	s.transport.use(transport)
 	s.provider.CopyTokenFrom(once)
@@ -119,20 +121,21 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 }
 
 // placeOf tells where a token leads to, and the addresses of the services there.
-func placeOf(result tokens.CreateResult, creds credentials) (place, map[string]string, error) {
+func placeOf(result tokens.CreateResult, creds credentials) (place, endpoints, error) {
 	catalog, err := result.ExtractServiceCatalog()
 	if err != nil {
-		return place{}, nil, fmt.Errorf("authenticate: reading the catalogue: %w", err)
+		return place{}, endpoints{}, errors.New("authenticate: the catalogue is not of the form that the API has")
 	}
-	endpoints, err := chooseEndpoints(catalog.Entries, creds)
-	if err != nil {
-		return place{}, nil, err
-	}
-	here := place{region: regionOf(catalog.Entries, creds)}
+	var here place
 	if project, err := result.ExtractProject(); err == nil && project != nil {
 		here.project = Resource{ID: project.ID, Name: project.Name}
 	}
-	return here, endpoints, nil
+	reached, err := chooseEndpoints(catalog.Entries, creds, here.project.ID)
+	if err != nil {
+		return place{}, endpoints{}, err
+	}
+	here.region = reached.region
+	return here, reached, nil
 }
 
 // place is where servers are. It stays what it was when the process started:
@@ -162,14 +165,14 @@ func (s *session) token(ctx context.Context, creds credentials, transport http.R
 	if err != nil {
 		return nil, fmt.Errorf("auth_url: %w", err)
 	}
-	once.HTTPClient = httpClient(transport)
+	once.HTTPClient = http.Client{Transport: bounded{transport, tokenLimit}, CheckRedirect: checkLogin}
 	s.identify(once)
 	for attempt := 0; ; attempt++ {
 		err := openstack.AuthenticateV3(ctx, once, &creds.auth, gophercloud.EndpointOpts{})
 		if err == nil {
 			return once, nil
 		}
-		failed := failure("authenticate", identity, err, false)
+		failed := failure("authenticate", identity, err, false, &s.secrets)
 		// Asking twice for a token does no harm.
 		pause, again := retryDelay(failed, headerOf(nil, err), false, attempt, time.Now())
 		if !again {
@@ -266,8 +269,11 @@ func (c *Client) RereadCredentials(ctx context.Context) {
 func (s *session) endpoint(service string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if endpoint, ok := s.endpoints[service]; ok {
-		return endpoint, nil
+	if address, ok := s.endpoints.addresses[service]; ok {
+		return address, nil
+	}
+	if err := s.endpoints.missing[service]; err != nil {
+		return "", err
 	}
 	return "", &Error{Op: "find the " + service + " service", Kind: ErrInvalid, Message: "it is not in the catalogue"}
 }

@@ -6,9 +6,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -99,29 +101,109 @@ func newTransport(files tlsFiles, fixed http.RoundTripper) (http.RoundTripper, e
 		MaxIdleConnsPerHost: idlePerHost,
 		IdleConnTimeout:     90 * time.Second,
 		ForceAttemptHTTP2:   true,
+
+		MaxResponseHeaderBytes: headerLimit,
 	}, nil
 }
 
 // redirects is how many may follow each other.
 const redirects = 3
 
-// checkRedirect refuses to take a call to another host or back to plain HTTP.
-// net/http removes its own credentials there, but knows nothing of X-Auth-Token
-// and of the password in a request for one.
-func checkRedirect(to *http.Request, via []*http.Request) error {
+// errRedirected marks a redirect that is not followed.
+var errRedirected = errors.New("redirect not followed")
+
+// checkCall lets a call with a token be redirected within the same scheme, host
+// and port: net/http removes its own credentials elsewhere, but knows nothing of
+// X-Auth-Token.
+func checkCall(to *http.Request, via []*http.Request) error {
+	if origin(to.URL) != origin(via[0].URL) {
+		return refuseRedirect(to, via, "the token does not go there; correct the address in the catalogue, or set its _endpoint_override in clouds.yaml")
+	}
+	return checkRedirect(to, via)
+}
+
+// checkLogin also lets a login be redirected from HTTP to HTTPS on the same host.
+func checkLogin(to *http.Request, via []*http.Request) error {
 	from := via[0].URL
-	switch upgraded := to.URL.Scheme == "https"; {
+	upgraded := from.Scheme == "http" && to.URL.Scheme == "https" && strings.EqualFold(to.URL.Hostname(), from.Hostname())
+	if origin(to.URL) != origin(from) && !upgraded {
+		return refuseRedirect(to, via, "the credentials do not go there; if the address is right, write it into auth_url")
+	}
+	return checkRedirect(to, via)
+}
+
+// checkRedirect holds for all redirects. After 301, 302 and 303, net/http makes
+// a GET of everything, which asks for something else.
+func checkRedirect(to *http.Request, via []*http.Request) error {
+	switch {
 	case len(via) > redirects:
-		return fmt.Errorf("redirected more than %d times", redirects)
-	case to.URL.Hostname() != from.Hostname(), !upgraded && (from.Scheme == "https" || port(to.URL) != port(from)):
-		return fmt.Errorf("redirected from %s://%s to %s://%s, which does not get the credentials; correct the address in clouds.yaml or the catalogue",
-			from.Scheme, from.Host, to.URL.Scheme, to.URL.Host)
+		return fmt.Errorf("%w: redirected more than %d times", errRedirected, redirects)
+	case to.Method != via[0].Method:
+		return refuseRedirect(to, via, fmt.Sprintf("a redirected %s becomes a %s; write the new address into auth_url, or into the catalogue", via[0].Method, to.Method))
 	default:
 		return nil
 	}
 }
 
-func port(u *url.URL) string {
+func refuseRedirect(to *http.Request, via []*http.Request, why string) error {
+	return fmt.Errorf("%w: redirected from %s to %s; %s", errRedirected, withoutQuery(via[0].URL.String()), withoutQuery(to.URL.String()), why)
+}
+
+// origin is the scheme, host and port of an address.
+func origin(u *url.URL) string {
 	standard := map[string]string{"http": "80", "https": "443"}
-	return cmp.Or(u.Port(), standard[u.Scheme])
+	return strings.ToLower(u.Scheme + "://" + u.Hostname() + ":" + cmp.Or(u.Port(), standard[u.Scheme]))
+}
+
+const (
+	// answerLimit bounds what is read of one answer. A page of 1,000 servers with
+	// long metadata stays below a fifth of it.
+	answerLimit = 32 << 20
+	// tokenLimit bounds the answer to a login. The catalogue of a large cloud has
+	// some hundred kilobytes.
+	tokenLimit = 4 << 20
+	// refusalLimit bounds what is read of an answer that is not a success.
+	refusalLimit = 64 << 10
+	// headerLimit bounds the headers of an answer.
+	headerLimit = 256 << 10
+)
+
+// errTooLong reports an answer that does not end where it should.
+var errTooLong = errors.New("the answer is too long")
+
+// bounded lets no answer be longer than it may be, whoever reads it.
+type bounded struct {
+	http.RoundTripper
+	most int64 // of a success
+}
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
+	answer, err := b.RoundTripper.RoundTrip(request)
+	if err != nil || answer.Body == nil {
+		return answer, err
+	}
+	body := &boundedBody{ReadCloser: answer.Body, left: b.most, err: fmt.Errorf("%w: more than %d bytes", errTooLong, b.most)}
+	if answer.StatusCode >= http.StatusMultipleChoices {
+		body.left, body.err = refusalLimit, io.EOF // the beginning says why
+	}
+	answer.Body = body
+	return answer, nil
+}
+
+// boundedBody ends with an error after so many bytes.
+type boundedBody struct {
+	io.ReadCloser
+	left int64
+	err  error
+}
+
+// Read implements io.Reader.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, b.err
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	b.left -= int64(n)
+	return n, err
 }

@@ -1,0 +1,100 @@
+package cloud
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+// TestMicroversionIsVerified: an endpoint that does not take the microversion
+// would drop tags, and whose answers do not show it is asked for one that cannot
+// exist.
+func TestMicroversionIsVerified(t *testing.T) {
+	t.Parallel()
+	const list = "/v2.1/servers/detail"
+	for name, row := range map[string]struct {
+		header, nova string // of answers
+		probe        int    // status of the answer to the impossible microversion
+		kind         error
+		says         string
+		probes       int
+	}{
+		"as asked":                {header: "compute 2.96"},
+		"as asked, older header":  {nova: "2.96"},
+		"with another service's":  {header: "volume 3.70", nova: "2.96"},
+		"another":                 {header: "compute 2.1", kind: ErrUnsupported, says: "answered in microversion 2.1, and was asked for 2.96"},
+		"dropped on the way back": {probe: http.StatusNotAcceptable, probes: 1},
+		"ignored":                 {probe: http.StatusOK, kind: ErrUnsupported, says: "compute_endpoint_override: https://nova.example/v2.1", probes: 1},
+		"not to be told now":      {probe: http.StatusForbidden, kind: ErrForbidden, probes: 1},
+		"nonsense":                {header: "compute latest", probe: http.StatusNotAcceptable, probes: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, func(r *http.Request) (*http.Response, error) {
+					answer := reply(http.StatusOK, `{"servers": []}`)
+					switch {
+					case r.URL.Path == "/v2.1/flavors/detail" && strings.HasPrefix(r.Header.Get("OpenStack-API-Version"), "compute 2.99"):
+						answer = reply(row.probe, `{"flavors": [], "computeFault": {"code": 406, "message": "Version is not supported"}}`)
+					case r.URL.Path == "/v2.1/servers" && r.Method == http.MethodPost:
+						answer = reply(http.StatusAccepted, `{"server": {"id": "`+stageServer+`"}}`)
+					case r.URL.Path != list:
+						return nil, nil //nolint:nilnil // as usual
+					}
+					answer.Header = http.Header{"Content-Type": {"application/json"}}
+					if row.header != "" {
+						answer.Header.Add("OpenStack-API-Version", row.header)
+					}
+					if row.nova != "" {
+						answer.Header.Set("X-OpenStack-Nova-API-Version", row.nova)
+					}
+					return answer, nil
+				})
+				client := s.connect(t)
+				for range 2 {
+					_, err := client.ListServers(t.Context(), "tag")
+					if row.kind == nil && err != nil || row.kind != nil && (!errors.Is(err, row.kind) || !strings.Contains(err.Error(), row.says)) {
+						t.Errorf("got %v, want %v with %q", err, row.kind, row.says)
+					}
+				}
+				_, err := client.CreateServer(t.Context(), ServerSpec{Name: "n"}, nil)
+				if row.kind == nil && err != nil || row.kind != nil && !errors.Is(err, row.kind) {
+					t.Errorf("creation: got %v, want %v", err, row.kind)
+				}
+				if posts := s.count("POST /v2.1/servers"); (posts == 1) != (row.kind == nil) {
+					t.Errorf("creations sent: %d", posts)
+				}
+				if probes := s.count("GET /v2.1/flavors/detail"); row.kind == nil && probes != row.probes {
+					t.Errorf("probes: %d, want %d", probes, row.probes)
+				}
+			})
+		})
+	}
+}
+
+// TestLegacyAPI: what the catalogue names is Nova's API from before there were
+// microversions.
+func TestLegacyAPI(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, func(r *http.Request) (*http.Response, error) {
+			switch {
+			case r.URL.Host == "keystone.example":
+				login := usual(r)
+				answer := reply(http.StatusCreated, strings.ReplaceAll(stageLogin(0), "https://nova.example", "https://nova.example/v2/p1"))
+				answer.Header.Set("X-Subject-Token", login.Header.Get("X-Subject-Token"))
+				return answer, nil
+			case r.URL.Path == "/v2/":
+				return reply(http.StatusOK, `{"version": {"id": "v2.0", "version": "", "min_version": "", "status": "SUPPORTED"}}`), nil
+			default:
+				return nil, nil //nolint:nilnil // as usual
+			}
+		})
+		_, err := Connect(t.Context(), s.options())
+		if !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), "compute_endpoint_override: https://nova.example/v2.1 ") {
+			t.Errorf("got %v, want the remedy", err)
+		}
+	})
+}
