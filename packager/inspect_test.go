@@ -17,6 +17,7 @@ import (
 	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -195,6 +196,7 @@ func TestIdentity(t *testing.T) {
 		{"gitlab", map[string]string{"SIGSTORE_ID_TOKEN": "x.y.z"}, "x.y.z", nil},
 		{"github", map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL + "?api-version=2", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "abc"}, "a.b.c", nil},
 		{"github, no permission", map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL}, "", packager.ErrNoIdentity},
+		{"github, in clear text", map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": "http://actions.invalid/?api-version=2", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "abc"}, "", secureurl.ErrInsecure},
 		{"github, refused", map[string]string{"ACTIONS_ID_TOKEN_REQUEST_URL": server.URL + "?api-version=2", "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "no"}, "", packager.ErrToken},
 	}
 	for _, tt := range tests {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
 )
 
 // ErrNoIdentity says that no CI system offers an identity token.
@@ -42,6 +44,9 @@ func DetectIdentity(lookup func(string) (string, bool), client *http.Client) (fu
 // githubToken follows
 // https://docs.github.com/actions/concepts/security/openid-connect.
 func githubToken(ctx context.Context, client *http.Client, address, bearer string) (string, error) {
+	if err := secureurl.Check(address); err != nil {
+		return "", err // the request carries a secret, and so does the answer
+	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return "", err

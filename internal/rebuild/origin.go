@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
 )
 
 // ErrOrigin is an origin that cannot be used: none is named, or it is one that
@@ -93,19 +93,10 @@ func (o Origin) Check() error {
 	if !revision.MatchString(o.Revision) {
 		return fmt.Errorf("%w: %q is not the full name of a commit", ErrOrigin, o.Revision)
 	}
-	u, err := url.Parse(o.Repository)
-	if err != nil {
+	if err := secureurl.Check(o.Repository); err != nil {
 		return fmt.Errorf("%w: %w", ErrOrigin, err)
 	}
-	if u.Scheme != "https" && (u.Scheme != "http" || !loopback(u.Hostname())) {
-		return fmt.Errorf("%w: %s is not an https address", ErrOrigin, o.Repository)
-	}
 	return nil
-}
-
-func loopback(host string) bool {
-	ip, err := netip.ParseAddr(host)
-	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // Clone fetches the source into dir, which must not be there, and checks the

@@ -106,7 +106,7 @@ func TestCertificateServesManySignatures(t *testing.T) {
 	s, err := Keyless(KeylessOptions{
 		FulcioURL: url, Now: func() time.Time { return now },
 		Token:    func(context.Context) (string, error) { asked++; return a.token, nil },
-		Services: Services{TSAURL: "http://unused.invalid"},
+		Services: Services{TSAURL: "https://unused.invalid"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestCertificateServesManySignatures(t *testing.T) {
 func TestCertificateRefused(t *testing.T) {
 	t.Parallel()
 	a, url := newAuthority(t)
-	services := Services{TSAURL: "http://unused.invalid", Retries: -1}
+	services := Services{TSAURL: "https://unused.invalid", Retries: -1}
 	for name, c := range map[string]struct {
 		source func(context.Context) (string, error)
 		want   error
@@ -174,7 +174,7 @@ func TestCancelEndsRequest(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(leave) })
-	s, err := Keyless(KeylessOptions{FulcioURL: server.URL, Token: func(context.Context) (string, error) { return idToken(), nil }, Services: Services{TSAURL: "http://unused.invalid"}})
+	s, err := Keyless(KeylessOptions{FulcioURL: server.URL, Token: func(context.Context) (string, error) { return idToken(), nil }, Services: Services{TSAURL: "https://unused.invalid"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,18 +222,65 @@ func TestKeylessOptions(t *testing.T) {
 		o    KeylessOptions
 		want error
 	}{
-		"no Fulcio":        {KeylessOptions{Token: source, Services: Services{RekorURL: "r"}}, ErrOptions},
-		"no token":         {KeylessOptions{FulcioURL: "f", Services: Services{RekorURL: "r"}}, ErrToken},
-		"no proof of time": {KeylessOptions{FulcioURL: "f", Token: source}, ErrOptions},
-		"Rekor 2 alone":    {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r", RekorVersion: 2}}, ErrOptions},
-		"Rekor 3":          {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r", RekorVersion: 3}}, ErrOptions},
-		"version, no URL":  {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{TSAURL: "t", RekorVersion: 1}}, ErrOptions},
-		"a broken root":    {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{TSAURL: "t", TrustedRoot: []byte("x")}}, ErrOptions},
-		"log":              {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r"}}, nil},
-		"Rekor 2, stamp":   {KeylessOptions{FulcioURL: "f", Token: source, Services: Services{RekorURL: "r", RekorVersion: 2, TSAURL: "t"}}, nil},
+		"no Fulcio":        {KeylessOptions{Token: source, Services: Services{RekorURL: "https://r.test"}}, ErrOptions},
+		"no token":         {KeylessOptions{FulcioURL: "https://f.test", Services: Services{RekorURL: "https://r.test"}}, ErrToken},
+		"no proof of time": {KeylessOptions{FulcioURL: "https://f.test", Token: source}, ErrOptions},
+		"Rekor 2 alone":    {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{RekorURL: "https://r.test", RekorVersion: 2}}, ErrOptions},
+		"Rekor 3":          {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{RekorURL: "https://r.test", RekorVersion: 3}}, ErrOptions},
+		"version, no URL":  {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{TSAURL: "https://t.test", RekorVersion: 1}}, ErrOptions},
+		"a broken root":    {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{TSAURL: "https://t.test", TrustedRoot: []byte("x")}}, ErrOptions},
+		"Fulcio in clear":  {KeylessOptions{FulcioURL: "http://f.test", Token: source, Services: Services{RekorURL: "https://r.test"}}, ErrOptions},
+		"Rekor in clear":   {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{RekorURL: "http://r.test"}}, ErrOptions},
+		"stamp in clear":   {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{RekorURL: "https://r.test", TSAURL: "http://t.test"}}, ErrOptions},
+		"no scheme":        {KeylessOptions{FulcioURL: "f.test", Token: source, Services: Services{RekorURL: "https://r.test"}}, ErrOptions},
+		"on loopback":      {KeylessOptions{FulcioURL: "http://127.0.0.1:1", Token: source, Services: Services{RekorURL: "http://localhost:2", TSAURL: "http://[::1]:3"}}, nil},
+		"log":              {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{RekorURL: "https://r.test"}}, nil},
+		"Rekor 2, stamp":   {KeylessOptions{FulcioURL: "https://f.test", Token: source, Services: Services{RekorURL: "https://r.test", RekorVersion: 2, TSAURL: "https://t.test"}}, nil},
 	} {
 		if _, err := Keyless(c.o); !errors.Is(err, c.want) {
 			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+// TestServicesInClearTextAreRefused holds what the error names: which service,
+// which address, and what is allowed.
+func TestServicesInClearTextAreRefused(t *testing.T) {
+	t.Parallel()
+	token := func(context.Context) (string, error) { return "x", nil }
+	_, err := Keyless(KeylessOptions{FulcioURL: "http://f.test/api?secret", Token: token, Services: Services{RekorURL: "https://r.test"}})
+	want := `unusable signing options: the certificate authority: not an https address: "http://f.test/api"; http is for this machine's own addresses only`
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	private, _, err := GenerateKeyPair(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := FromKey(private, nil, Services{TSAURL: "http://t.test"}); !errors.Is(err, ErrOptions) {
+		t.Errorf("a key with a timestamp in clear text: %v", err)
+	}
+}
+
+// TestTokenStaysWithFulcio: a certificate authority that sends its clients
+// elsewhere does not send their identity token there.
+func TestTokenStaysWithFulcio(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {
+		var leaked atomic.Bool
+		other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { leaked.Store(true) }))
+		t.Cleanup(other.Close)
+		fulcio := httptest.NewServer(http.RedirectHandler(other.URL+"/api/v2/signingCert", status))
+		t.Cleanup(fulcio.Close)
+		s, err := Keyless(KeylessOptions{
+			FulcioURL: fulcio.URL, Token: func(context.Context) (string, error) { return idToken(), nil },
+			Services: Services{TSAURL: "https://unused.invalid", Retries: -1},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.SignBlob(t.Context(), []byte("x")); !errors.Is(err, ErrService) || leaked.Load() {
+			t.Errorf("%d: %v; asked elsewhere: %v", status, err, leaked.Load())
 		}
 	}
 }

@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/digitorus/timestamp"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
 )
 
 // URLs of the public sigstore instance, for callers that choose it.
@@ -66,10 +69,26 @@ func (s Services) check() error {
 	case s.RekorVersion != 0 && s.RekorURL == "":
 		return fmt.Errorf("%w: a Rekor version without a Rekor URL", ErrOptions)
 	}
+	return errors.Join(checkAddress("the transparency log", s.RekorURL), checkAddress("the timestamp authority", s.TSAURL))
+}
+
+// checkAddress refuses the address of a service that would be spoken to in clear
+// text; an empty one is no service.
+func checkAddress(service, address string) error {
+	if address == "" {
+		return nil
+	}
+	if err := secureurl.Check(address); err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrOptions, service, err)
+	}
 	return nil
 }
 
 func (o KeylessOptions) check() error {
+	// The identity token goes there: who sees it can sign as its owner.
+	if err := checkAddress("the certificate authority", o.FulcioURL); err != nil {
+		return err
+	}
 	switch {
 	case o.FulcioURL == "":
 		return fmt.Errorf("%w: no Fulcio URL", ErrOptions)
@@ -113,7 +132,7 @@ type statusError struct {
 }
 
 func (e *statusError) Error() string {
-	return fmt.Sprintf("status %d: %.1000s", e.status, strings.TrimSpace(e.text))
+	return fmt.Sprintf("status %d: %.1000s", e.status, plaintext.Line(strings.TrimSpace(e.text)))
 }
 
 // isRefusal reports whether a service refused the request as it is.

@@ -122,7 +122,7 @@ func TestTokenStays(t *testing.T) {
 	t.Cleanup(fulcio.Close)
 	s, err := Keyless(KeylessOptions{
 		FulcioURL: fulcio.URL, Token: func(context.Context) (string, error) { return idToken(), nil },
-		Services: Services{TSAURL: "http://unused.invalid", Retries: -1},
+		Services: Services{TSAURL: "https://unused.invalid", Retries: -1},
 	})
 	if err != nil {
 		t.Fatal(err)
