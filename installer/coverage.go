@@ -54,9 +54,9 @@ func (v Verified) Digest() digest.Digest {
 // coversAll says whether the evidence is about all that was resolved.
 func (v Verified) coversAll() bool { return v.Digest() == v.Resolution.Digest() }
 
-// covered is the digest that all pieces of evidence vouch for together: an index
+// coveredDigest is the digest that all pieces of evidence vouch for together: an index
 // vouches for its manifests, not the other way round.
-func covered(r Resolution, found []Evidence) digest.Digest {
+func coveredDigest(r Resolution, found []Evidence) digest.Digest {
 	if len(found) == 0 {
 		return ""
 	}
@@ -125,10 +125,11 @@ func (i *Installer) vouchedEntry(ctx context.Context, verified Verified, rule co
 	if verified.coversAll() {
 		return rule.requirements.Denied(verified.Version, chain)
 	}
+	chain = chain.ManifestOnly()
 	if platform, ok := entryPlatform(entry); ok {
 		p, err := findPayload(ctx, verified.source, chain, platform.String())
 		if err == nil {
-			_, err = p.settleVersion(picked{version: verified.Version, known: true})
+			_, _, err = p.settleVersion(picked{version: verified.Version, known: true})
 		}
 		if err != nil && !errors.Is(err, ErrNotPlugin) {
 			return err

@@ -29,9 +29,10 @@ type payload struct {
 	raw bool
 	// executable is the name of the plugin on the platform.
 	executable string
-	// annotated is the version in the layer's annotation, said what other places say.
-	annotated string
+	// said is what the artifact says its version is, the most specific place first.
+	// A layer's annotation must be one; elsewhere what is none is passed over.
 	said      []string
+	annotated bool
 }
 
 // findPayload recognises what publishers make: the runner's layout first, by its
@@ -47,19 +48,33 @@ func findPayload(ctx context.Context, src Fetcher, chain admission.Chain, platfo
 		// Several may be marked; the runner takes the first.
 		return payload{
 			layers: []ocispec.Descriptor{marked[0].Descriptor}, selection: untar.Plugin(executable),
-			executable: executable, annotated: marked[0].Version,
+			executable: executable, said: []string{marked[0].Version}, annotated: true,
 		}, nil
 	}
 	if len(manifest.Layers) == 0 || len(manifest.Layers) > maxLayers {
 		return payload{}, fmt.Errorf("%w: manifest %s has %d layers", ErrNotPlugin, chain.ManifestDigest(), len(manifest.Layers))
 	}
 	if file, ok := rawFile(manifest, executable); ok {
-		return payload{
-			layers: []ocispec.Descriptor{file}, raw: true, executable: executable,
-			said: []string{chain.Annotation(ocispec.AnnotationVersion)},
-		}, nil
+		var config ocispec.Image
+		if artifact.IsConfig(manifest.Config.MediaType) {
+			if config, err = fetchConfig(ctx, src, manifest); err != nil {
+				return payload{}, err
+			}
+		}
+		return payload{layers: []ocispec.Descriptor{file}, raw: true, executable: executable, said: saidVersions(chain, config)}, nil
 	}
 	return imagePayload(ctx, src, chain, executable)
+}
+
+// saidVersions are the places where an artifact without the annotation of its
+// layer says a version, the most specific first: a label may be that of a base
+// image.
+func saidVersions(chain admission.Chain, config ocispec.Image) []string {
+	return []string{
+		envVersion(config),
+		chain.Annotation(ocispec.AnnotationVersion),
+		config.Config.Labels[ocispec.AnnotationVersion],
+	}
 }
 
 // rawFile finds the layer that is the executable itself, by the title that oras
@@ -102,11 +117,7 @@ func imagePayload(ctx context.Context, src Fetcher, chain admission.Chain, execu
 	if len(p.layers) == 0 {
 		return payload{}, fmt.Errorf("%w: manifest %s has no layer that is an archive", ErrNotPlugin, chain.ManifestDigest())
 	}
-	p.said = []string{
-		chain.Annotation(ocispec.AnnotationVersion),
-		config.Config.Labels[ocispec.AnnotationVersion],
-		envVersion(config),
-	}
+	p.said = saidVersions(chain, config)
 	return p, nil
 }
 
@@ -179,28 +190,36 @@ func envVersion(config ocispec.Image) string {
 	return ""
 }
 
-// settleVersion decides what the version is. The annotation of the layer is the
-// plugin's own word and names the folder; a version tag that says otherwise has
-// been moved, and is refused. Images without annotation have the version of the
-// tag, or the one that they were locked with, else what they say elsewhere.
-func (p payload) settleVersion(found picked) (version.Version, error) {
-	if p.annotated != "" || len(p.said) == 0 {
-		v, err := version.ParseTag(p.annotated)
-		if err != nil {
-			return version.Version{}, fmt.Errorf("%w: annotation %s: %w", ErrNotPlugin, artifact.AnnotationLayer, err)
-		}
-		if found.known && !v.Equal(found.version) {
-			return version.Version{}, fmt.Errorf("%w: %s was asked for, the plugin says that it is %s", ErrMismatch, cmp.Or(found.tag, found.version.String()), v)
-		}
-		return v, nil
-	}
-	if found.known {
-		return found.version, nil
-	}
+// ownVersion is the version that the artifact itself says; false where it says
+// none.
+func (p payload) ownVersion() (version.Version, bool, error) {
 	for _, text := range p.said {
-		if v, err := version.ParseTag(text); err == nil {
-			return v, nil
+		v, err := version.ParseTag(text)
+		if err == nil {
+			return v, true, nil
+		}
+		if p.annotated {
+			return version.Version{}, false, fmt.Errorf("%w: annotation %s: %w", ErrNotPlugin, artifact.AnnotationLayer, err)
 		}
 	}
-	return version.Version{}, fmt.Errorf("%w: neither a tag nor the image says which version it is", ErrNotPlugin)
+	return version.Version{}, false, nil
+}
+
+// settleVersion decides what the version is: what the artifact says itself,
+// since evidence covers that. A tag that says otherwise has been moved, and is
+// refused. Where the artifact says nothing the version is that of the tag, or the
+// one that it was locked with; own is false then.
+func (p payload) settleVersion(found picked) (v version.Version, own bool, err error) {
+	v, own, err = p.ownVersion()
+	switch {
+	case err != nil:
+		return version.Version{}, false, err
+	case own && found.known && !v.Equal(found.version):
+		return version.Version{}, false, fmt.Errorf("%w: %s was asked for, the plugin says that it is %s", ErrMismatch, cmp.Or(found.tag, found.version.String()), v)
+	case own:
+		return v, true, nil
+	case found.known:
+		return found.version, false, nil
+	}
+	return version.Version{}, false, fmt.Errorf("%w: neither a tag nor the image says which version it is", ErrNotPlugin)
 }

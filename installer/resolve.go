@@ -42,6 +42,12 @@ type Resolution struct {
 	source  Source
 	chain   admission.Chain
 	payload payload
+	// found is how it was chosen, ownVersion whether the artifact itself says its
+	// version: a tag is not covered by evidence.
+	found      picked
+	ownVersion bool
+	// explanation is what Explanation begins with: why this tag and this platform.
+	explanation []string
 }
 
 // Digest is what the reference resolved to: the index, or the single manifest.
@@ -78,11 +84,12 @@ func (i *Installer) resolve(ctx context.Context, ref Reference, choose chooser) 
 	if err != nil {
 		return Resolution{}, err
 	}
-	r := Resolution{Reference: ref, Tag: found.tag, Explanation: found.why, source: src}
+	r := Resolution{Reference: ref, Tag: found.tag, Explanation: found.why, source: src, found: found}
 	if err := i.follow(ctx, &r, found.desc); err != nil {
 		return Resolution{}, err
 	}
-	if err := r.describe(ctx, src, found); err != nil {
+	r.explanation = slices.Clone(r.Explanation)
+	if err := r.describe(ctx); err != nil {
 		return Resolution{}, err
 	}
 	i.events(Event{Step: StepResolved, Reference: ref, Version: r.Version})
@@ -267,10 +274,10 @@ func fetchDocument(ctx context.Context, src Fetcher, desc ocispec.Descriptor) (a
 	return admission.Document{Descriptor: desc, Content: content}, err
 }
 
-// describe fills in what the manifest says: the layer and the version, which has
-// to be the one that was chosen.
-func (r *Resolution) describe(ctx context.Context, src Source, found picked) error {
-	p, err := findPayload(ctx, src, r.chain, r.Platform)
+// describe fills in what the chain says: the layer and the version, which has to
+// be the one that was chosen.
+func (r *Resolution) describe(ctx context.Context) error {
+	p, err := findPayload(ctx, r.source, r.chain, r.Platform)
 	if err != nil {
 		return err
 	}
@@ -280,13 +287,15 @@ func (r *Resolution) describe(ctx context.Context, src Source, found picked) err
 	if r.Executable, err = executableOf(r.chain); err != nil {
 		return err
 	}
-	r.Version, err = p.settleVersion(found)
-	if err != nil {
+	if r.Version, r.ownVersion, err = p.settleVersion(r.found); err != nil {
 		return err
 	}
 	need, err := needs(r.chain)
 	if err != nil {
 		return err
+	}
+	if !r.ownVersion {
+		r.Explanation = append(r.Explanation, "The artifact says no version itself; this is its tag's, which no signature covers.")
 	}
 	if need != "" {
 		r.Explanation = append(r.Explanation, need)
@@ -296,4 +305,36 @@ func (r *Resolution) describe(ctx context.Context, src Source, found picked) err
 		return fmt.Errorf("%w: %s is version %s, which does not satisfy %q", ErrNoVersion, r.Digest(), r.Version, constraint)
 	}
 	return nil
+}
+
+// manifestOnly is the resolution by what the manifest says, without the index
+// that nobody vouches for. That may say more, but nothing else.
+func (r Resolution) manifestOnly(ctx context.Context) (Resolution, error) {
+	before := r.Version
+	r.chain = r.chain.ManifestOnly()
+	r.Explanation = slices.Clone(r.explanation)
+	if err := r.describe(ctx); err != nil {
+		return Resolution{}, fmt.Errorf("by the signed manifest alone: %w", err)
+	}
+	if !r.Version.Equal(before) {
+		return Resolution{}, fmt.Errorf("%w: the index, which nothing vouches for, says version %s, the signed manifest says %s", ErrMismatch, before, r.Version)
+	}
+	if !artifact.IsConfig(r.chain.Manifest().Config.MediaType) {
+		return r, nil
+	}
+	own, err := configPlatform(ctx, r.source, r.chain.Manifest())
+	if errors.Is(err, artifact.ErrPlatform) {
+		return r, nil // it says none
+	}
+	if err != nil {
+		return Resolution{}, err
+	}
+	want, err := artifact.ReadPlatform(r.Platform)
+	if err != nil {
+		return Resolution{}, err
+	}
+	if own.OS() != want.OS() || own.Arch() != want.Arch() {
+		return Resolution{}, fmt.Errorf("%w: the index, which nothing vouches for, says %s, the signed manifest says %s", ErrMismatch, want, own)
+	}
+	return r, nil
 }

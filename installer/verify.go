@@ -152,10 +152,34 @@ func (i *Installer) verifyBy(ctx context.Context, ref Reference, choose chooser)
 	if err != nil {
 		return Verified{}, failed("verifying", exactly(resolution), err)
 	}
-	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version})
-	return Verified{
+	verified := Verified{
 		Resolution: resolution, Verification: describeAdmission(rule, resolution, admitted), admission: admitted, unavailable: unavailable,
-	}.seal(), nil
+	}
+	if verified.Resolution, err = covered(ctx, verified, rule); err != nil {
+		return Verified{}, failed("verifying", exactly(resolution), err)
+	}
+	if !verified.ownVersion && !rule.unsafe {
+		i.log.WarnContext(ctx, "the artifact says no version itself, so its version is the tag's, which no signature covers",
+			"reference", exactly(verified.Resolution))
+	}
+	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version})
+	return verified.seal(), nil
+}
+
+// covered is the resolution by what the evidence is about. A rule that denies
+// versions needs one that the artifact says itself.
+func covered(ctx context.Context, v Verified, rule compiledRule) (Resolution, error) {
+	r := v.Resolution
+	if !v.coversAll() {
+		var err error
+		if r, err = r.manifestOnly(ctx); err != nil {
+			return Resolution{}, err
+		}
+	}
+	if denied := rule.requirements.DeniedVersions; len(denied) > 0 && !r.ownVersion && !rule.unsafe {
+		return Resolution{}, fmt.Errorf("%w: the rule denies versions, and nothing that is signed says that this is %s", ErrRefused, r.Version)
+	}
+	return r, nil
 }
 
 // admit collects evidence, about the index and about the manifest, until there
@@ -258,7 +282,7 @@ func describeAdmission(rule compiledRule, r Resolution, a admission.Admission) V
 	for _, verified := range a.Verified() {
 		v.Evidence = append(v.Evidence, describeEvidence(verified))
 	}
-	v.Covers = covered(r, v.Evidence)
+	v.Covers = coveredDigest(r, v.Evidence)
 	return v
 }
 

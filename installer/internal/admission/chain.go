@@ -30,8 +30,9 @@ type Chain struct {
 	index    *ocispec.Descriptor
 	manifest ocispec.Descriptor
 	decoded  ocispec.Manifest
-	// annotations of the index, then of its entry, then of the manifest; later ones win.
-	annotations map[string]string
+	// around are annotations of the index and of its entry, which only evidence
+	// about the index covers.
+	around map[string]string
 }
 
 // Document is a descriptor and the bytes that it describes.
@@ -62,13 +63,12 @@ func NewChain(index *Document, manifest Document) (Chain, error) {
 	if err != nil {
 		return Chain{}, fmt.Errorf("manifest %s: %w", manifest.Descriptor.Digest, err)
 	}
-	chain := Chain{manifest: manifest.Descriptor, decoded: decoded, annotations: map[string]string{}}
+	chain := Chain{manifest: manifest.Descriptor, decoded: decoded}
 	if index != nil {
 		if err := chain.bind(*index); err != nil {
 			return Chain{}, err
 		}
 	}
-	maps.Copy(chain.annotations, decoded.Annotations)
 	return chain, nil
 }
 
@@ -86,10 +86,18 @@ func (c *Chain) bind(index Document) error {
 	if at < 0 {
 		return fmt.Errorf("%w: manifest %s is not in index %s", ErrBroken, c.manifest.Digest, index.Descriptor.Digest)
 	}
-	maps.Copy(c.annotations, decoded.Annotations)
-	maps.Copy(c.annotations, decoded.Manifests[at].Annotations)
+	c.around = map[string]string{}
+	maps.Copy(c.around, decoded.Annotations)
+	maps.Copy(c.around, decoded.Manifests[at].Annotations)
 	c.index = &index.Descriptor
 	return nil
+}
+
+// ManifestOnly is the chain without what the index says about the manifest: all
+// that evidence about the manifest alone covers.
+func (c Chain) ManifestOnly() Chain {
+	c.around = nil
+	return c
 }
 
 // Subjects are the digests whose signature covers the chain, the widest first.
@@ -119,7 +127,12 @@ func (c Chain) ManifestDigest() digest.Digest { return c.manifest.Digest }
 
 // Annotation gives an annotation of the manifest, else of its entry in the
 // index, else of the index.
-func (c Chain) Annotation(key string) string { return c.annotations[key] }
+func (c Chain) Annotation(key string) string {
+	if value, ok := c.decoded.Annotations[key]; ok {
+		return value
+	}
+	return c.around[key]
+}
 
 // Contains says whether the chain covers a layer or the config.
 func (c Chain) Contains(d ocispec.Descriptor) bool {
