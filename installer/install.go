@@ -1,10 +1,14 @@
 package installer
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
@@ -25,9 +29,11 @@ type InstallOptions struct {
 }
 
 // Install resolves and verifies a reference and installs what it stands for.
-// What is installed already, with the same digest and every file as it was, stays
-// as it is; then nothing but manifests and signatures is downloaded. Changed
-// files are replaced, with a warning in the log.
+// What is installed already, with every file as what was verified says, stays as
+// it is. If a signed index announces the digest of the executable and there are no
+// other files, nothing but manifests and signatures is downloaded for that;
+// otherwise the layer is, and compared. Changed files are replaced, with a warning
+// in the log.
 //
 // The version appears in the folder complete or not at all, and replaces one of
 // the same number. If the runner would take something else for the reference, of
@@ -131,25 +137,32 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	// Another process may have installed it while this one waited.
-	installed, err = i.present(ctx, plugin, verified, opts)
+	there, err := i.present(ctx, plugin, verified, opts)
 	if err == nil || !replaceable(err) {
-		return installed, err
+		return there, err
+	}
+	if errors.Is(err, errOtherReceipt) {
+		return i.amend(lock, there, newReceipt(plugin, verified, verified.payload.layers[0], nil))
 	}
 	i.warnChanged(ctx, err)
+	unproven := errors.Is(err, errUnproven)
 	staging, err := files.Stage(lock, verified.admission)
 	if err != nil {
 		return Installed{}, err
 	}
 	defer func() { err = errors.Join(err, staging.Drop()) }()
-	extracted, layer, err := i.extract(ctx, staging, verified)
+	receipt, err := i.fill(ctx, staging, plugin, verified)
 	if err != nil {
 		return Installed{}, err
 	}
-	receipt := newReceipt(plugin, verified, layer, extracted)
-	if got := receipt.executableDigest(); verified.Executable != "" && got != verified.Executable {
-		return Installed{}, fmt.Errorf("%w: the executable in layer %s is %s, announced was %s", ErrMismatch, layer.Digest, got, verified.Executable)
+	switch same := slices.Equal(there.Receipt.Files, receipt.Files); {
+	case unproven && same && there.Receipt.Layer == receipt.Layer && there.Receipt.says(verified):
+		return there, nil
+	case unproven && same:
+		return i.amend(lock, there, receipt)
+	case unproven:
+		i.warnChanged(ctx, fmt.Errorf("%s: %w: its files are not those of layer %s", there.Dir, ErrChanged, receipt.Layer))
 	}
-	receipt.Installed = i.now().UTC().Truncate(1e9)
 	content, err := receipt.encode()
 	if err != nil {
 		return Installed{}, err
@@ -162,8 +175,42 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 	return newInstalled(path, receipt, true), nil
 }
 
-// present gives what is installed if it is exactly this, with every file as it
-// was. Otherwise the error says why not; see replaceable.
+// fill extracts what was verified into a staging folder and gives its receipt.
+func (i *Installer) fill(ctx context.Context, staging *store.Staging, plugin store.Plugin, verified Verified) (Receipt, error) {
+	extracted, layer, err := i.extract(ctx, staging, verified)
+	if err != nil {
+		return Receipt{}, err
+	}
+	receipt := newReceipt(plugin, verified, layer, extracted)
+	if got := receipt.executableDigest(); verified.Executable != "" && got != verified.Executable {
+		return Receipt{}, fmt.Errorf("%w: the executable in layer %s is %s, announced was %s", ErrMismatch, layer.Digest, got, verified.Executable)
+	}
+	receipt.Installed = i.now().UTC().Truncate(time.Second)
+	return receipt, nil
+}
+
+// amend replaces the receipt of an installed version whose files are proven.
+func (i *Installer) amend(lock *store.Lock, there Installed, receipt Receipt) (Installed, error) {
+	receipt.Files, receipt.Installed = there.Receipt.Files, there.Receipt.Installed
+	content, err := receipt.encode()
+	if err != nil {
+		return Installed{}, err
+	}
+	return newInstalled(there.Dir, receipt, false), i.folder.store.Amend(lock, receipt.Version, content)
+}
+
+var (
+	// errUnproven is an installed version of which nothing that was verified says
+	// what its files are: only the layer does.
+	errUnproven = errors.New("not proven by what was verified")
+	// errOtherReceipt is an installed version whose files are what was verified, and
+	// whose receipt says something else of it.
+	errOtherReceipt = errors.New("its receipt is not about what was verified")
+)
+
+// present gives what is installed if it is exactly what was verified, with every
+// file as it was. A receipt proves nothing about that: whoever can change a file
+// can change it, too. Otherwise the error says why not; see replaceable.
 func (i *Installer) present(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions) (Installed, error) {
 	if opts.Reinstall {
 		return Installed{}, ErrNotInstalled
@@ -177,18 +224,41 @@ func (i *Installer) present(ctx context.Context, plugin store.Plugin, verified V
 		return Installed{}, err
 	}
 	receipt := installed.Receipt
-	if !installed.Foreign && (receipt.Manifest != verified.Manifest || receipt.Platform != verified.Platform ||
-		receipt.Verification.Policy != verified.Verification.Policy) {
+	if !installed.Foreign && (receipt.Manifest != verified.Manifest || receipt.Platform != verified.Platform) {
 		return Installed{}, ErrNotInstalled
 	}
-	return installed, installed.Verify(ctx)
+	if err := installed.Verify(ctx); err != nil {
+		return Installed{}, err
+	}
+	got := receipt.executableDigest()
+	switch {
+	case verified.Executable != "" && got != verified.Executable:
+		return Installed{}, fmt.Errorf("%s: %w: the executable is %s, its signed index announces %s", installed.Dir, ErrChanged, got, verified.Executable)
+	case verified.Executable == "" || len(receipt.Files) > 1:
+		return installed, errUnproven
+	case !receipt.says(verified):
+		return installed, errOtherReceipt
+	}
+	return installed, nil
+}
+
+// says reports whether a receipt is about what was verified, and says the same of
+// it; what it says of its files is another question.
+func (r Receipt) says(verified Verified) bool {
+	own, err := json.Marshal(r.Verification)
+	now, nowErr := json.Marshal(verified.Verification)
+	return err == nil && nowErr == nil && bytes.Equal(own, now) &&
+		r.Manifest == verified.Manifest && r.Index == verified.Index && r.Platform == verified.Platform && r.Version.Equal(verified.Version) &&
+		r.Reference.Name() == verified.Reference.Name() && r.Executable == verified.payload.executable &&
+		slices.ContainsFunc(verified.payload.layers, func(l ocispec.Descriptor) bool { return l.Digest == r.Layer })
 }
 
 // replaceable says whether what is in the way of an installation is replaced by
 // it: nothing, or something that is not what was installed. What could not be
 // read is none of these.
 func replaceable(err error) bool {
-	return errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt)
+	return errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt) ||
+		errors.Is(err, errUnproven) || errors.Is(err, errOtherReceipt)
 }
 
 // warnChanged tells of installed files that are not what was installed: somebody

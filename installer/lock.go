@@ -58,9 +58,10 @@ type Locked struct {
 type LockedPlatform struct {
 	Platform string        `toml:"platform" json:"platform"`
 	Manifest digest.Digest `toml:"manifest" json:"manifest"`
-	Layer    digest.Digest `toml:"layer" json:"layer"`
-	// Executable is known where the publisher's index announces it, as ours do,
-	// and for what was installed when the lock was written.
+	// Layer is the layer with the plugin, "" if that is known only after
+	// extracting: of an image without our annotation it may be any.
+	Layer digest.Digest `toml:"layer,omitempty" json:"layer,omitempty"`
+	// Executable is known if the publisher's index announces it, as ours do.
 	Executable digest.Digest `toml:"executable,omitempty" json:"executable,omitempty"`
 }
 
@@ -190,7 +191,7 @@ func (l Locked) check() error {
 		if l.platform(p.Platform) != &l.Platforms[n] {
 			return fmt.Errorf("platform %q: twice", p.Platform)
 		}
-		for _, d := range []digest.Digest{p.Manifest, p.Layer, cmp.Or(p.Executable, p.Layer)} {
+		for _, d := range []digest.Digest{p.Manifest, cmp.Or(p.Layer, p.Manifest), cmp.Or(p.Executable, p.Manifest)} {
 			if err := d.Validate(); err != nil {
 				return fmt.Errorf("platform %q: digest %q: %w", p.Platform, d, err)
 			}

@@ -11,6 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
@@ -62,7 +63,9 @@ func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string)
 		entry.Platforms = []LockedPlatform{{
 			Platform: verified.Platform, Manifest: verified.Manifest, Layer: verified.Layer, Executable: verified.Executable,
 		}}
-		i.fillExecutables(&entry)
+		if len(verified.payload.layers) > 1 {
+			entry.Platforms[0].Layer = "" // which one it is in, extracting tells
+		}
 		return entry, nil
 	}
 	if err := i.vouchedForAll(ctx, verified); err != nil {
@@ -73,7 +76,6 @@ func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string)
 		return Locked{}, err
 	}
 	entry.Platforms = platforms
-	i.fillExecutables(&entry)
 	return entry, nil
 }
 
@@ -131,27 +133,12 @@ func lockPlatform(ctx context.Context, src Source, top admission.Document, entry
 	if err != nil {
 		return LockedPlatform{}, err
 	}
-	executable, err := executableOf(chain)
-	return LockedPlatform{Platform: platform, Manifest: entry.Digest, Layer: p.layers[0].Digest, Executable: executable}, err
-}
-
-// fillExecutables adds the digest of the executable where the publisher did not
-// announce it and the same manifest is installed.
-func (i *Installer) fillExecutables(entry *Locked) {
-	if i.folder == nil {
-		return
+	locked := LockedPlatform{Platform: platform, Manifest: entry.Digest}
+	if len(p.layers) == 1 {
+		locked.Layer = p.layers[0].Digest
 	}
-	list, err := i.folder.List()
-	if err != nil {
-		return
-	}
-	for _, installed := range list {
-		for n := range entry.Platforms {
-			if entry.Platforms[n].Executable == "" && installed.Receipt.Manifest == entry.Platforms[n].Manifest && !installed.Foreign {
-				entry.Platforms[n].Executable = installed.Receipt.executableDigest()
-			}
-		}
-	}
+	locked.Executable, err = executableOf(chain)
+	return locked, err
 }
 
 func (r Receipt) executableDigest() digest.Digest {
@@ -214,16 +201,25 @@ func (l Locked) pick(ctx context.Context, src Source, _ Reference) (picked, erro
 	return picked{desc: desc, version: l.Version, known: true, why: []string{"The lock has the digest; tags were not asked."}}, err
 }
 
-// lockedPresent gives what is installed of a locked entry if it is whole.
+// lockedPresent gives what is installed of a locked entry if it is whole. Of those
+// who signed by the receipt it names the locked ones only.
 func (i *Installer) lockedPresent(ctx context.Context, entry Locked) (Installed, error) {
 	installed, err := i.folder.locked(entry)
 	if err != nil {
 		return Installed{}, err
 	}
-	if !i.runs(installed) || !i.allows(installed) || !sameSigners(entry.Signers, installed.Receipt.Verification.Signers()) {
+	if !i.runs(installed) || !i.allows(installed) {
 		return Installed{}, ErrRefused
 	}
-	return installed, installed.VerifyLocked(ctx, entry)
+	if err := installed.VerifyLocked(ctx, entry); err != nil {
+		return Installed{}, err
+	}
+	if len(entry.Signers) > 0 {
+		installed.Receipt.Verification.Evidence = slices.DeleteFunc(slices.Clone(installed.Receipt.Verification.Evidence), func(e Evidence) bool {
+			return !slices.Contains(entry.Signers, e.Signer())
+		})
+	}
+	return installed, nil
 }
 
 // Locked gives the installed version that an entry names, or [ErrNotInstalled].
@@ -246,37 +242,66 @@ func (f *Folder) locked(entry Locked) (Installed, error) {
 	return readInstalled(found)
 }
 
-// VerifyLocked is [Installed.Verify] that holds the receipt against the lock as
-// well, so that it finds a receipt that was changed together with the files.
+// VerifyLocked is [Installed.Verify] that compares the receipt with the lock as
+// well, so that it finds a receipt that was changed together with the files. What
+// the files are is known if the lock has the digest of the executable: see
+// [LockedPlatform].
 func (i Installed) VerifyLocked(ctx context.Context, entry Locked) error {
 	if err := i.Verify(ctx); err != nil {
 		return err
 	}
 	r := i.Receipt
-	platform := entry.platform(r.Platform)
-	switch {
-	case r.Name != entry.Name() || !r.Version.Equal(entry.Version):
-		return fmt.Errorf("%s: %w: the receipt is of %s %s, the lock has %s %s", i.Dir, ErrChanged, r.Name, r.Version, entry.Name(), entry.Version)
-	case r.Digest() != entry.Index || platform == nil || platform.Manifest != r.Manifest || platform.Layer != r.Layer:
-		return fmt.Errorf("%s: %w: the receipt has digest %s, the lock %s", i.Dir, ErrChanged, r.Digest(), entry.Index)
-	case platform.Executable != "" && platform.Executable != r.executableDigest():
-		return fmt.Errorf("%s: %w: the executable is %s, the lock has %s", i.Dir, ErrChanged, r.executableDigest(), platform.Executable)
+	if r.Name != entry.Name() {
+		return fmt.Errorf("%s: %w: the receipt is of %s, the lock has %s", i.Dir, ErrChanged, r.Name, entry.Name())
+	}
+	locked := entry.platform(r.Platform)
+	if locked == nil {
+		return fmt.Errorf("%s: %w: the receipt is for %s, for which the lock has nothing", i.Dir, ErrChanged, r.Platform)
+	}
+	is := LockedPlatform{Manifest: r.Manifest, Layer: r.Layer, Executable: r.executableDigest()}
+	if what, want, got := entry.difference(r.Version, r.Digest(), *locked, is); what != "" {
+		return fmt.Errorf("%s: %w: the receipt has %s %s, the lock has %s", i.Dir, ErrChanged, what, got, want)
+	}
+	if signers := r.Verification.Signers(); !sameSigners(entry.Signers, signers) {
+		return fmt.Errorf("%s: %w: signed by %v according to the receipt, by %v according to the lock", i.Dir, ErrChanged, signers, entry.Signers)
 	}
 	return nil
 }
 
+// difference names the first thing in which something differs from the entry for
+// its platform, "" for none. What either does not know is not compared.
+func (l Locked) difference(v version.Version, index digest.Digest, locked, is LockedPlatform) (what, want, got string) {
+	if !v.Equal(l.Version) {
+		return "version", l.Version.String(), v.String()
+	}
+	for _, d := range []struct {
+		what      string
+		want, got digest.Digest
+	}{
+		{"index", l.Index, index},
+		{"manifest", locked.Manifest, is.Manifest},
+		{"layer", locked.Layer, is.Layer},
+		{"executable", locked.Executable, is.Executable},
+	} {
+		if d.want != d.got && d.want != "" && d.got != "" {
+			return d.what, d.want.String(), d.got.String()
+		}
+	}
+	return "", "", ""
+}
+
 // matches compares what was verified now with the entry.
 func (l Locked) matches(verified Verified) error {
-	platform := l.platform(verified.Platform)
-	if platform == nil {
+	locked := l.platform(verified.Platform)
+	if locked == nil {
 		return fmt.Errorf("%w: the lock has nothing for %s", ErrNoPlatform, verified.Platform)
 	}
-	if !verified.Version.Equal(l.Version) || verified.Resolution.Digest() != l.Index ||
-		verified.Manifest != platform.Manifest || verified.Layer != platform.Layer {
-		return fmt.Errorf("%w: locked %s %s, found %s %s", ErrMoved, l.Version, platform.Manifest, verified.Version, verified.Manifest)
+	is := LockedPlatform{Manifest: verified.Manifest, Executable: verified.Executable}
+	if len(verified.payload.layers) == 1 {
+		is.Layer = verified.Layer
 	}
-	if platform.Executable != "" && verified.Executable != "" && platform.Executable != verified.Executable {
-		return fmt.Errorf("%w: the lock has executable %s, the publisher announces %s", ErrMoved, platform.Executable, verified.Executable)
+	if what, want, got := l.difference(verified.Version, verified.Resolution.Digest(), *locked, is); what != "" {
+		return fmt.Errorf("%w: the lock has %s %s, published is %s", ErrMoved, what, want, got)
 	}
 	if !sameSigners(l.Signers, verified.Verification.Signers()) {
 		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, l.Signers, verified.Verification.Signers())

@@ -29,8 +29,9 @@ func newInstallCmd(app *cli.App) *cobra.Command {
 		Use:   "install [REF...]",
 		Short: "Resolve, verify and install plugins",
 		Long: `Resolve references, verify what they stand for against the policy, and install
-it where the runner looks for plugins. What is installed already is not
-downloaded again. Without REF, every plugin that the runner's configuration
+it where the runner looks for plugins. What is installed already stays if it is
+what was verified; it is downloaded again only if no signed digest says what its
+files are. Without REF, every plugin that the runner's configuration
 names is installed; a path or a bare name there is of this machine and passed over.
 
 The runner takes the greatest version that satisfies its reference. If that would

@@ -116,6 +116,15 @@ func (s *Staging) writeReceipt(receipt []byte) (err error) {
 	return f.Sync()
 }
 
+// Amend replaces the receipt of an installed version of the locked plugin.
+func (s *Store) Amend(lock *Lock, v version.Version, receipt []byte) error {
+	entry, err := s.Version(lock.plugin, v)
+	if err != nil {
+		return err
+	}
+	return durable.WriteFile(filepath.Join(entry.Dir, ReceiptName), receipt, receiptMode)
+}
+
 // placeBeneath creates the folder above target and places dir there. Removing
 // another plugin takes away folders that are empty, this one perhaps, so that
 // it is tried again. What was at target is dir now.
