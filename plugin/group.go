@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"os"
 	"runtime/debug"
@@ -14,7 +15,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
 
-	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
@@ -22,15 +22,14 @@ import (
 const (
 	// maxSize is the most instances that one group may have.
 	maxSize = 1000
-	// parallelDeletes bounds the deletions and lookups under way.
-	parallelDeletes = 10
 	// updateTimeout bounds one Update. Everything else of the runner's loop
 	// waits for it.
 	updateTimeout = 50 * time.Second
 	// heartbeatTimeout bounds the call of a heartbeat: a job waits for it.
 	heartbeatTimeout = 5 * time.Second
-	// shutdownTimeout bounds how long a shutdown waits for calls under way.
-	shutdownTimeout = 20 * time.Second
+	// shutdownTimeout bounds how long a shutdown goes on with deletions. The
+	// runner ends the process when it does not want to wait any more.
+	shutdownTimeout = 10 * time.Minute
 )
 
 // InstanceGroup is one group of servers, driven by fleeting. Its zero value is
@@ -169,9 +168,10 @@ func start(client *cloud.Client, found resources, config Config, connector provi
 	openstack := newOpenStack(client, config, found, logger)
 	group := fleet.New(fleet.Settings{
 		Name: config.Name, MaxSize: maxSize,
-		ParallelDeletes: parallelDeletes,
-		BuildTimeout:    time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
-	}, openstack, &backoff.Pace{}, config.width(), slogger(logger), time.Now)
+		Creates: config.creates(), Deletes: fleet.Parallel{Start: deletesStart, Most: deletesMost},
+		BuildTimeout: time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
+		Random: rand.Float64,
+	}, openstack, slogger(logger), time.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -201,13 +201,13 @@ func work(ctx context.Context, group *fleet.Group, logger hclog.Logger) {
 	group.Run(ctx)
 }
 
-// width is how many creations a group may have under way: what is set, or
+// creates is how many creations a group may have under way: what is set, or
 // what the cloud bears.
-func (c *Config) width() *backoff.Width {
+func (c *Config) creates() fleet.Parallel {
 	if c.MaxParallelCreates != nil {
-		return backoff.NewWidth(*c.MaxParallelCreates, *c.MaxParallelCreates)
+		return fleet.Parallel{Start: *c.MaxParallelCreates, Most: *c.MaxParallelCreates}
 	}
-	return backoff.NewWidth(parallelStart, parallelMost)
+	return fleet.Parallel{Start: createsStart, Most: createsMost}
 }
 
 // warnAboutConnector says what no server could be reached without.

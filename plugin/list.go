@@ -65,7 +65,7 @@ func stateForPeople(s fleet.Server, group string) string {
 		return string(fleet.InUse)
 	case fleet.Building:
 		return string(fleet.Creating)
-	case fleet.Deleting, fleet.Suspect, fleet.Broken, fleet.Gone:
+	case fleet.Deleting, fleet.Suspect, fleet.Broken, fleet.Kept, fleet.Gone:
 		return string(fleet.BeingDeleted)
 	case fleet.Unknown:
 	}

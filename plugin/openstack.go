@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
-	"sync"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -23,19 +21,15 @@ type openstack struct {
 	found   resources
 	images  *imageBook
 	address addressChoice
-
-	mu       sync.Mutex
-	requests map[string]string // server ID to the request that created it
 }
 
 func newOpenStack(client *cloud.Client, config Config, found resources, logger hclog.Logger) *openstack {
 	return &openstack{
-		client:   client,
-		config:   config,
-		found:    found,
-		images:   newImageBook(client, config.Server.Image, found.image, slogger(logger)),
-		address:  addressChoice{network: found.addressNetwork, ipv6: config.AddressFamily == "ipv6"},
-		requests: map[string]string{},
+		client:  client,
+		config:  config,
+		found:   found,
+		images:  newImageBook(client, config.Server.Image, found.image, slogger(logger)),
+		address: addressChoice{network: found.addressNetwork, ipv6: config.AddressFamily == "ipv6"},
 	}
 }
 
@@ -43,6 +37,9 @@ func newOpenStack(client *cloud.Client, config Config, found resources, logger h
 func (o *openstack) List(ctx context.Context) ([]fleet.Server, error) {
 	o.client.RereadCredentials(ctx)
 	listed, err := o.client.ListServers(ctx, o.config.Tag)
+	if errors.Is(err, cloud.ErrUnfinished) {
+		return nil, fmt.Errorf("%w: %w", fleet.ErrUnfinished, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -80,19 +77,16 @@ func (o *openstack) Find(ctx context.Context, name string) ([]fleet.Server, erro
 }
 
 // Create asks for one server.
-func (o *openstack) Create(ctx context.Context, name string, slowed func()) (string, error) {
+func (o *openstack) Create(ctx context.Context, name string) (fleet.Created, error) {
 	image, err := o.images.newest(ctx)
 	if err != nil {
-		return "", err
+		return fleet.Created{}, createError(err)
 	}
-	accepted, err := o.client.CreateServer(ctx, o.spec(name, image.ID), slowed)
+	accepted, err := o.client.CreateServer(ctx, o.spec(name, image.ID))
 	if err != nil {
-		return "", createError(err)
+		return fleet.Created{}, createError(err)
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.requests[accepted.ID] = accepted.RequestID
-	return accepted.ID, nil
+	return fleet.Created{ID: accepted.ID, Request: accepted.RequestID}, nil
 }
 
 // spec describes one server of the group.
@@ -123,25 +117,17 @@ func idsOf(found []cloud.Resource) []string {
 
 // Delete asks for a deletion.
 func (o *openstack) Delete(ctx context.Context, id string) error {
-	return o.forget(id, o.client.DeleteServer(ctx, id))
+	return fleetError(o.client.DeleteServer(ctx, id))
 }
 
 // ForceDelete asks for a deletion in any state.
 func (o *openstack) ForceDelete(ctx context.Context, id string) error {
-	return o.forget(id, o.client.ForceDeleteServer(ctx, id))
+	return fleetError(o.client.ForceDeleteServer(ctx, id))
 }
 
 // Unlock lets a locked server be deleted.
 func (o *openstack) Unlock(ctx context.Context, id string) error {
-	return o.forget(id, o.client.UnlockServer(ctx, id))
-}
-
-// forget drops what is kept of a server that is going.
-func (o *openstack) forget(id string, err error) error {
-	o.mu.Lock()
-	delete(o.requests, id)
-	o.mu.Unlock()
-	return fleetError(err)
+	return fleetError(o.client.UnlockServer(ctx, id))
 }
 
 // server turns one of Nova's servers into the group's.
@@ -164,27 +150,12 @@ func (o *openstack) server(s cloud.Server) fleet.Server {
 		}
 	}
 	if server.Phase == fleet.Broken && s.Fault != "" {
-		server.Detail += o.explain(s)
+		server.Fault = capacityError(cloud.FaultKind(s.Fault))
+		if server.Fault != nil {
+			server.Detail += " (" + server.Fault.Error() + ")"
+		}
 	}
 	return server
-}
-
-// explain says what kind of fault a server has, and which request made it: the
-// fault itself names none.
-func (o *openstack) explain(s cloud.Server) string {
-	var parts []string
-	if kind := cloud.FaultKind(s.Fault); kind != nil {
-		parts = append(parts, kind.Error())
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if request := o.requests[s.ID]; request != "" {
-		parts = append(parts, "created by "+request)
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return " (" + strings.Join(parts, ", ") + ")"
 }
 
 // fleetError adds the meaning that a group gives to an error about one server.
@@ -196,6 +167,8 @@ func fleetError(err error) error {
 		return fmt.Errorf("%w: %w", fleet.ErrGone, err)
 	case errors.Is(err, cloud.ErrConflict):
 		return fmt.Errorf("%w: %w", fleet.ErrLocked, err)
+	case errors.Is(err, cloud.ErrForbidden):
+		return fmt.Errorf("%w: %w", fleet.ErrForbidden, err)
 	case cloud.Unanswered(err):
 		return fmt.Errorf("%w: %w", fleet.ErrUnanswered, err)
 	default:
@@ -206,8 +179,27 @@ func fleetError(err error) error {
 // createError adds the meaning that a group gives to a failed creation. A
 // conflict or a thing not found is not about the server here.
 func createError(err error) error {
-	if cloud.Doubtful(err) {
+	switch {
+	case cloud.Doubtful(err):
 		return fmt.Errorf("%w: %w", fleet.ErrDoubtful, err)
+	case errors.Is(err, cloud.ErrTransient), errors.Is(err, cloud.ErrUnauthorized):
+		return fmt.Errorf("%w: %w", fleet.ErrBusy, err)
+	}
+	if full := capacityError(err); full != nil {
+		return fmt.Errorf("%w: %w", full, err)
 	}
 	return err
+}
+
+// capacityError returns what a lack of room is called by a group; nil for any
+// other error.
+func capacityError(err error) error {
+	switch {
+	case errors.Is(err, cloud.ErrQuota):
+		return fleet.ErrQuota
+	case errors.Is(err, cloud.ErrNoHost):
+		return fleet.ErrNoRoom
+	default:
+		return nil
+	}
 }

@@ -119,14 +119,16 @@ func TestReport31CreatesFewerAfterTrouble(t *testing.T) {
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Fault: sim.Delay(300 * time.Millisecond)})
 				w.Inject(sim.Rule{Operation: sim.OpServerCreate, Times: 10, Fault: row.fault})
 				increase(t, group, 10, 10)
-				<-time.After(time.Minute)
+				<-time.After(500 * time.Millisecond)
 				first := creates.most
 				creates.most = 0
-				increase(t, group, 10, 10)
+				if row.fault.Commit {
+					increase(t, group, 10, 10)
+				}
 				<-time.After(time.Minute)
 				// Five are sent; each that is taken on frees its place and adds one.
-				if got := count(states(t, group), provider.StateRunning); got != 20 || first != 10 || creates.most > 7 {
-					t.Errorf("%d running, %d creates at one time, then %d; want 20, 10, and at most 7", got, first, creates.most)
+				if got := count(states(t, group), provider.StateRunning); got < 10 || first != 10 || creates.most == 0 || creates.most > 7 {
+					t.Errorf("%d running, %d creates at one time, then %d; want 10 or 20, 10, and 1 to 7", got, first, creates.most)
 				}
 			})
 		})

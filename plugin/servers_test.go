@@ -285,27 +285,29 @@ func TestBuildTimeout(t *testing.T) {
 		if got := states(t, group); len(got) != 0 || len(w.Snapshot().Servers) != 0 || w.Count(sim.OpServerDelete) != 1 {
 			t.Errorf("reported %v, %d servers, %d deletions; want none, none and one", got, len(w.Snapshot().Servers), w.Count(sim.OpServerDelete))
 		}
-		if w.log.lines("scale-up paused", "not up 5m0s after its creation") != 1 {
+		if w.log.lines("deleting a server that is not usable", "not up 5m0s after its creation") != 1 {
 			t.Errorf("the log does not say why, once:\n%s", w.log)
 		}
 	})
 }
 
-// TestPauseIsExplainedOnce is reports 11, 21 and 28: Nova's own text, with the
-// numbers and the request, once per pause, and few calls meanwhile.
-func TestPauseIsExplainedOnce(t *testing.T) {
+// TestLimitIsExplainedOnce is reports 11, 21 and 28: Nova's own text, with the
+// numbers and the request, once per trial, and few calls meanwhile.
+func TestLimitIsExplainedOnce(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name   string
 		config map[string]any
 		says   []string
+		lines  int // a quota is tried again after 1 and 2 minutes, a full cloud after 10, 20, 40, … s
 	}{
-		{"quota", map[string]any{"cloud": sim.CloudTiny}, []string{"Quota exceeded for instances", "2 of 2 instances", "HTTP 403", "req-"}},
-		{"no host", map[string]any{"server.flavor": "m1.toobig"}, []string{"No valid host was found", "no capacity", "req-"}},
+		{"quota", map[string]any{"cloud": sim.CloudTiny}, []string{"Quota exceeded for instances", "2 of 2 instances", "HTTP 403", "req-"}, 3},
+		{"no host", map[string]any{"server.flavor": "m1.toobig"}, []string{"No valid host was found", "no capacity", "req-"}, 6},
 		{
 			"volume quota",
 			map[string]any{"cloud": sim.CloudTiny, "server.volume_size": 50, "server.flavor": "m1.nodisk"},
 			[]string{"VolumeSizeExceedsAvailableQuota", "quota exceeded", "req-"},
+			3,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -315,13 +317,13 @@ func TestPauseIsExplainedOnce(t *testing.T) {
 				group := w.newGroup(t, row.config)
 				s := w.scale(t, group, 5, 5)
 				<-time.After(3 * time.Minute)
-				if got := w.log.lines("scale-up paused"); got < 2 || got > 4 {
-					t.Errorf("pauses in 3 minutes: got %d, want 30 s, 1 min and 2 min", got)
+				if got := w.log.lines("scale-up limited"); got < 2 || got > row.lines {
+					t.Errorf("lines in 3 minutes: got %d, want 2 to %d", got, row.lines)
 				}
-				if w.log.lines(append([]string{"scale-up paused"}, row.says...)...) == 0 {
+				if w.log.lines(append([]string{"scale-up limited"}, row.says...)...) == 0 {
 					t.Errorf("the log does not say %q:\n%s", row.says, w.log)
 				}
-				if got := w.Count(sim.OpServerCreate); got > 10 {
+				if got := w.Count(sim.OpServerCreate); got > 11 {
 					t.Errorf("creations in 3 minutes: %d", got)
 				}
 				s.stop(t)

@@ -21,7 +21,7 @@ func phaseOf(status, taskState, fault string) fleet.Phase {
 	case "ACTIVE", "PASSWORD", "MIGRATING", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "REBOOT", "HARD_REBOOT", "REBUILD":
 		return fleet.Running
 	case "SOFT_DELETED":
-		return fleet.Deleting
+		return fleet.Kept
 	case "DELETED":
 		return fleet.Gone
 	case "ERROR":

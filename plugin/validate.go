@@ -21,10 +21,13 @@ const (
 
 	defaultBuildTimeout  = Duration(15 * time.Minute)
 	defaultDeleteTimeout = Duration(10 * time.Minute)
-	// parallelStart and parallelMost are for a max_parallel_creates that is not
+	// createsStart and createsMost are for a max_parallel_creates that is not
 	// set; fifty servers at 300 ms a call are then asked for in 1.2 s.
-	parallelStart = 10
-	parallelMost  = 20
+	createsStart = 10
+	createsMost  = 20
+	// A deletion costs Nova less than a creation: it answers before the work.
+	deletesStart = 10
+	deletesMost  = 100
 
 	tagPrefix = "fleeting:"
 	// ownerKey is the metadata key of the owner mark; its value is the tag.

@@ -266,7 +266,7 @@ func quotaOfTwo(t *testing.T, s *site) {
 	}
 	s.start(t)
 	await(t, "two jobs", func() bool { return begun() == 2 })
-	s.awaitSaid(t, "scale-up paused", "Quota exceeded for instances")
+	s.awaitSaid(t, "scale-up limited", "Quota exceeded for instances")
 	if list := s.servers(t); begun() != 2 || len(list) != 2 {
 		t.Errorf("%d jobs began, on %v", begun(), list)
 	}
@@ -283,7 +283,7 @@ func noRoom(t *testing.T, s *site) {
 	waits := s.gitlab.add("waits", "echo not to be")
 	runner := s.start(t)
 	defer func() { _ = runner.Kill() }() // told to end, it would wait for the job
-	s.awaitSaid(t, "scale-up paused", "No valid host was found", "pause=30s")
+	s.awaitSaid(t, "scale-up limited", "No valid host was found")
 	s.awaitNone(t) // the one that failed is deleted, too
 	if s.gitlab.wrote(waits, "not to be") {
 		t.Error("the job ran")

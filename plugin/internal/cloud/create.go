@@ -102,16 +102,14 @@ func (s ServerSpec) wire() wireCreate {
 type Accepted struct{ ID, RequestID string }
 
 // CreateServer asks for a server and returns its ID once Nova accepted it. It
-// is never sent twice unless Nova surely refused the first: an error for which
-// [Doubtful] holds leaves open whether the server exists. It calls slowed, if not
-// nil, when the request is put off for its rate.
-func (c *Client) CreateServer(ctx context.Context, spec ServerSpec, slowed func()) (accepted Accepted, err error) {
+// is sent once: an error for which [Doubtful] holds leaves open whether the server
+// exists, after any other it does not.
+func (c *Client) CreateServer(ctx context.Context, spec ServerSpec) (accepted Accepted, err error) {
 	c.Hide(string(spec.UserData))
 	c.Hide(slices.Collect(maps.Values(spec.Metadata))...)
 	err = c.do(ctx, call{
 		op: "create server " + spec.Name, method: http.MethodPost, service: compute, path: "servers",
-		body: spec.wire(), changes: true, ok: []int{http.StatusAccepted, http.StatusOK, http.StatusCreated},
-		again: slowed,
+		body: spec.wire(), changes: true, once: true, ok: []int{http.StatusAccepted, http.StatusOK, http.StatusCreated},
 		decode: func(header http.Header, body io.Reader) error {
 			accepted.RequestID = requestID(header)
 			accepted.ID, err = createdID(header, body)

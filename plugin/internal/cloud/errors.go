@@ -31,6 +31,8 @@ var (
 	ErrForbidden = errors.New("forbidden")
 	// ErrTransient means that the same call may succeed later.
 	ErrTransient = errors.New("temporary failure")
+	// ErrUnfinished means that a listing was cut off and can be gone on with.
+	ErrUnfinished = errors.New("listing cut off")
 	// ErrUnsupported means that the cloud is too old.
 	ErrUnsupported = errors.New("not supported by the cloud")
 )

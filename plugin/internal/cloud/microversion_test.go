@@ -59,7 +59,7 @@ func TestMicroversionIsVerified(t *testing.T) {
 						t.Errorf("got %v, want %v with %q", err, row.kind, row.says)
 					}
 				}
-				_, err := client.CreateServer(t.Context(), ServerSpec{Name: "n"}, nil)
+				_, err := client.CreateServer(t.Context(), ServerSpec{Name: "n"})
 				if row.kind == nil && err != nil || row.kind != nil && !errors.Is(err, row.kind) {
 					t.Errorf("creation: got %v, want %v", err, row.kind)
 				}

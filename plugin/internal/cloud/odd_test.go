@@ -33,7 +33,7 @@ func calls() map[string]struct {
 		"CreateServer": {"server", func(ctx context.Context, c *Client) error {
 			_, err := c.CreateServer(ctx, ServerSpec{
 				Name: "n", UserData: []byte(stageUserData), Metadata: map[string]string{"k": stageMetadata},
-			}, nil)
+			})
 			return err
 		}},
 		"DeleteServer":         {"", func(ctx context.Context, c *Client) error { return c.DeleteServer(ctx, stageServer) }},

@@ -35,9 +35,10 @@ type call struct {
 	body    any
 	// changes is true when a repetition could do something twice.
 	changes bool
-	ok      []int
-	decode  func(header http.Header, body io.Reader) error
-	again   func() // told of each repetition; nil for nobody
+	// once leaves repetitions to the caller, which has a queue for them.
+	once   bool
+	ok     []int
+	decode func(header http.Header, body io.Reader) error
 }
 
 // do makes a call, with the retries that its kind allows.
@@ -53,18 +54,15 @@ func (c *Client) do(ctx context.Context, call call) error {
 		if ctx.Err() != nil {
 			return failed
 		}
-		pause, again := retryDelay(failed, header, call.changes, attempt, time.Now())
-		if !again {
-			return failed
+		if asked, ok := retryAfter(header, time.Now()); ok {
+			c.limiter.hold(min(asked, longestWait))
 		}
-		if _, asked := retryAfter(header, time.Now()); asked {
-			c.limiter.hold(pause)
+		pause, again := retryDelay(failed, header, call.changes, attempt, time.Now())
+		if !again || call.once {
+			return failed
 		}
 		c.log.DebugContext(ctx, "retrying", "call", call.op, "reason", failed.Error(), "pause", pause.String())
 		c.retrying(failed)
-		if call.again != nil {
-			call.again()
-		}
 		if sleep(ctx, pause) != nil {
 			return failed
 		}

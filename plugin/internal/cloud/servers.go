@@ -52,7 +52,8 @@ func newServerListing(op, tag string, query url.Values) *serverListing {
 // ListServers returns all servers of the project that carry the tag, in one
 // call per page. With a cell down, Nova leaves that cell's servers out: their
 // absence proves nothing. What was read of a listing that ctx or the cloud cut
-// off is kept, and the next call goes on from there.
+// off is kept: the error wraps [ErrUnfinished], and the next call goes on from
+// there.
 func (c *Client) ListServers(ctx context.Context, tag string) ([]Server, error) {
 	listing := c.unfinished.Swap(nil)
 	if listing == nil || listing.tag != tag || time.Since(listing.begun) > listingKept {
@@ -68,7 +69,7 @@ func (c *Client) ListServers(ctx context.Context, tag string) ([]Server, error) 
 			listing = newServerListing("list servers", tag, url.Values{})
 		case errors.Is(err, ErrTransient) && !errors.Is(err, errEndless) && listing.pages > 0:
 			c.unfinished.Store(listing)
-			return nil, fmt.Errorf("%w; the next listing goes on from there", err)
+			return nil, fmt.Errorf("%w: %w; the next listing goes on from there", ErrUnfinished, err)
 		default:
 			return nil, err
 		}
@@ -164,7 +165,7 @@ func (c *Client) GetServer(ctx context.Context, id string) (Server, error) {
 func (c *Client) DeleteServer(ctx context.Context, id string) error {
 	return c.do(ctx, call{
 		op: "delete server " + id, method: http.MethodDelete, service: compute,
-		path: "servers/" + url.PathEscape(id), ok: []int{http.StatusNoContent, http.StatusAccepted},
+		path: "servers/" + url.PathEscape(id), once: true, ok: []int{http.StatusNoContent, http.StatusAccepted},
 	})
 }
 
@@ -185,6 +186,6 @@ func (c *Client) action(ctx context.Context, verb, id, name string) error {
 	return c.do(ctx, call{
 		op: verb + " server " + id, method: http.MethodPost, service: compute,
 		path: "servers/" + url.PathEscape(id) + "/action", body: map[string]any{name: nil},
-		ok: []int{http.StatusAccepted, http.StatusNoContent},
+		once: true, ok: []int{http.StatusAccepted, http.StatusNoContent},
 	})
 }

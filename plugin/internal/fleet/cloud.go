@@ -8,8 +8,9 @@ import (
 
 // Reader looks at servers. None of its methods changes anything.
 type Reader interface {
-	// List returns the servers that carry the group's tag, foreign ones
-	// included.
+	// List returns the servers that carry the group's tag, foreign ones included.
+	// An error that wraps [ErrUnfinished] means that it was cut off and that the
+	// next call goes on from there.
 	List(ctx context.Context) ([]Server, error)
 	// Get returns one server; an error that wraps [ErrGone] is proof that it
 	// does not exist.
@@ -20,11 +21,19 @@ type Reader interface {
 
 // Maker creates servers.
 type Maker interface {
-	// Create asks for one server and returns its ID as soon as the cloud has
-	// accepted it. It calls slowed when the cloud asks for patience first. An
-	// error that wraps [ErrDoubtful] means that the server may exist
-	// nevertheless; any other error means that it does not.
-	Create(ctx context.Context, name string, slowed func()) (id string, err error)
+	// Create sends one creation, once, and returns as soon as the cloud has
+	// accepted it. Its error wraps [ErrDoubtful] if the server may exist
+	// nevertheless, and [ErrBusy], [ErrQuota] or [ErrNoRoom] if it does not for
+	// that reason. Any other error refuses what was asked for.
+	Create(ctx context.Context, name string) (Created, error)
+}
+
+// Created is a server that the cloud accepted.
+type Created struct {
+	// ID is the cloud's identifier.
+	ID string
+	// Request is what the cloud's operators find the creation by.
+	Request string
 }
 
 // Remover deletes servers. Each method accepts that the server is gone by
@@ -34,7 +43,9 @@ type Remover interface {
 	// Delete asks for the deletion of a server and does not wait for it. An
 	// error that wraps [ErrLocked] asks for Unlock first.
 	Delete(ctx context.Context, id string) error
-	// ForceDelete asks for a deletion that ignores the state of the server.
+	// ForceDelete asks for a deletion that ignores the state of the server, and
+	// that keeps nothing of it. An error that wraps [ErrForbidden] means that
+	// this user may not.
 	ForceDelete(ctx context.Context, id string) error
 	// Unlock lets a locked server be deleted.
 	Unlock(ctx context.Context, id string) error
@@ -64,6 +75,9 @@ const (
 	Suspect
 	// Broken means neither building nor running: to be deleted.
 	Broken
+	// Kept means deleted, and kept by the cloud so that its deletion can be
+	// undone. It runs nothing and counts for no quota.
+	Kept
 	// Gone means deleted, though still listed.
 	Gone
 )
@@ -87,6 +101,9 @@ type Server struct {
 	// Phase is what the server is doing; Detail says why in the cloud's words.
 	Phase  Phase
 	Detail string
+	// Fault is why it is Broken, as far as others would meet the same: it wraps
+	// [ErrQuota] or [ErrNoRoom], or is nil.
+	Fault error
 	// Created is when the cloud made it, by the cloud's clock.
 	Created time.Time
 	// Image is the ID of the image it was made of; empty for one that boots

@@ -1,171 +1,131 @@
 package fleet
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 )
 
 const (
-	// settleWindow is how long a creation in doubt is looked for before its
-	// absence is believed. Listings lag, and a gateway that timed out may pass
-	// the request on late.
-	settleWindow = 2 * time.Minute
-	// settlePause bounds the pause between two lookups, which start one second
-	// apart and double.
-	settlePause = 30 * time.Second
+	// firstRetry and longestRetry bound the pause until a creation that was
+	// certainly not made is sent again.
+	firstRetry   = time.Second
+	longestRetry = 8 * time.Second
 )
 
 // create sends the creation of one reserved name.
-func (g *Group) create(ctx context.Context, inst *instance) {
-	slowed := func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.width.Narrow(inst.round)
-	}
-	id, err := g.cloud.Create(ctx, inst.name, slowed)
+func (g *Group) create(ctx context.Context, inst *instance, sent *backoff.Request) {
+	created, err := g.cloud.Create(ctx, inst.name)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case err != nil:
-		g.width.Narrow(inst.round)
-	case inst.filled:
-		g.width.Widen(inst.round)
+	g.answered(inst, sent, created, err)
+}
+
+// answered applies the outcome of a creation. Each outcome moves one part of the
+// gate.
+func (g *Group) answered(inst *instance, sent *backoff.Request, created Created, err error) {
+	inst.sending = false
+	if err == nil && inst.stage == queued {
+		g.accept(inst, created)
+	}
+	if err == nil || inst.stage != queued {
+		// A listing may have been faster than the answer.
+		if g.gate.Took(sent, g.borne()) {
+			g.log.Info("the cloud takes creations again", "server", inst.name)
+		}
+		return
 	}
 	switch {
-	case err == nil:
-		g.accept(inst, id)
 	case errors.Is(err, ErrDoubtful):
+		g.struggled(inst, sent, err)
 		g.doubt(inst, err)
+	case errors.Is(err, ErrBusy):
+		g.struggled(inst, sent, err)
+		g.gate.Undecided(g.now(), sent)
+		inst.attempts++
+		g.requeue(inst, g.vary(min(firstRetry<<min(inst.attempts-1, 10), longestRetry)))
+	case errors.Is(err, ErrQuota), errors.Is(err, ErrNoRoom):
+		g.full(inst, err, err.Error())
+		g.requeue(inst, 0)
 	default:
-		g.refuse(inst, err.Error())
+		if pause, began := g.gate.Refused(g.now(), sent); began {
+			g.log.Warn("scale-up paused", "server", inst.name, "reason", err.Error(), "pause", pause.Round(time.Second).String())
+		}
+		g.requeue(inst, 0)
 	}
+}
+
+// struggled notes that the API did not take a creation, and says so when it took
+// none for a while.
+func (g *Group) struggled(inst *instance, sent *backoff.Request, err error) {
+	if g.gate.Struggled(g.now(), sent) {
+		g.log.Warn("the cloud takes no creations, trying again until it does", "server", inst.name, "reason", err.Error())
+		return
+	}
+	g.log.Debug("creation not taken", "server", inst.name, "reason", err.Error())
+}
+
+// full notes that the cloud has no room, and says so once per ceiling.
+func (g *Group) full(inst *instance, kind error, reason string) {
+	first := backoff.RoomPause
+	if errors.Is(kind, ErrQuota) {
+		first = backoff.QuotaPause
+	}
+	borne := g.borne()
+	if pause, news := g.gate.Full(g.now(), inst.sent, borne, first); news {
+		g.log.Warn("scale-up limited, the cloud has no room for more servers", "server", inst.name, "servers", borne,
+			"reason", reason, "pause", pause.Round(time.Second).String())
+	}
+}
+
+// failed notes that a server did not come up for a reason of its own.
+func (g *Group) failed(inst *instance, reason string) {
+	if inst.sent == nil {
+		return
+	}
+	if pause, began := g.gate.Failed(g.now(), inst.sent); began {
+		g.log.Warn("scale-up paused, servers do not come up", "server", inst.name, "reason", reason, "pause", pause.Round(time.Second).String())
+	}
+	inst.sent = nil
+}
+
+// came notes that a server came up.
+func (g *Group) came(inst *instance) {
+	inst.up = true
+	g.log.Info("server is up", "server", inst.name, "id", inst.id, "after", g.now().Sub(inst.born).Round(time.Millisecond).String())
+	if inst.sent == nil {
+		return
+	}
+	ended, dropped := g.gate.Came(inst.sent, g.borne())
+	inst.sent = nil
+	if ended {
+		g.log.Info("scale-up resumed", "server", inst.name)
+	}
+	if dropped {
+		g.log.Info("scale-up no longer limited", "server", inst.name)
+	}
+}
+
+// requeue has a creation sent again under the name that the host knows. After
+// the build timeout [Group.Update] gives it up.
+func (g *Group) requeue(inst *instance, after time.Duration) {
+	if inst.doomed || g.closing {
+		g.bury(inst)
+		return
+	}
+	g.plan(inst, creation, after)
 }
 
 // accept notes that the cloud took a creation on.
-func (g *Group) accept(inst *instance, id string) {
-	inst.id = id
+func (g *Group) accept(inst *instance, created Created) {
+	inst.id, inst.request = created.ID, created.Request
 	inst.stage = live
 	inst.born = g.now()
-	inst.attempts = 0
-	g.log.Info("server accepted", "server", inst.name, "id", id)
+	inst.unplan()
+	g.log.Info("server accepted", "server", inst.name, "id", inst.id)
 	if inst.doomed {
 		g.condemn(inst, "requested by the runner")
 	}
-}
-
-// doubt has the server looked for instead of created again.
-func (g *Group) doubt(inst *instance, err error) {
-	inst.stage = doubtful
-	inst.attempts = 0
-	inst.due = g.now().Add(time.Second)
-	g.log.Warn("creation in doubt, looking the server up", "server", inst.name, "reason", err.Error())
-}
-
-// refuse notes that no server was made. The name stays reserved, for a slot
-// that the host counts must become a server, and is tried again when the pace
-// allows it; after the build timeout [Group.Update] gives it up.
-func (g *Group) refuse(inst *instance, reason string) {
-	g.fail(inst, reason)
-	inst.stage = queued
-	inst.attempts++
-	inst.due = g.now()
-	if inst.doomed || g.closing {
-		g.bury(inst)
-	}
-}
-
-// settle looks a doubtful creation up by its name.
-func (g *Group) settle(ctx context.Context, inst *instance) {
-	started := g.now()
-	found, err := g.cloud.Find(ctx, inst.name)
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if inst.stage != doubtful {
-		return // a listing settled it meanwhile
-	}
-	inst.attempts++
-	switch {
-	case err != nil:
-		inst.due = g.now().Add(settleDelay(inst.attempts))
-	case len(g.owned(found)) > 0:
-		g.adopt(inst, g.owned(found))
-	case started.Sub(inst.sent) >= settleWindow:
-		g.refuse(inst, fmt.Sprintf("no server was made %s after its creation was sent", settleWindow))
-	default:
-		inst.due = g.now().Add(settleDelay(inst.attempts))
-	}
-}
-
-func settleDelay(attempts int) time.Duration {
-	return min(time.Second<<min(attempts, 10), settlePause)
-}
-
-// owned filters the servers that are the group's by name and owner mark.
-func (g *Group) owned(servers []Server) []Server {
-	var ours []Server
-	for _, s := range servers {
-		if s.Owned && IsName(g.settings.Name, s.Name) && s.Phase != Gone {
-			ours = append(ours, s)
-		}
-	}
-	return ours
-}
-
-// adopt gives an instance the server that was found under its name. Should
-// there be several, the known or else the oldest one stays and the others are
-// deleted: two servers must never share one slot.
-func (g *Group) adopt(inst *instance, servers []Server) {
-	keep := choose(inst, servers)
-	for _, s := range servers {
-		if s.ID != keep.ID {
-			g.condemnStray(s)
-		}
-	}
-	if inst.stage == queued || inst.stage == doubtful {
-		// The server proves something about the cloud as it is now.
-		inst.epoch = max(inst.epoch, g.pace.Epoch())
-		g.accept(inst, keep.ID)
-	}
-	g.observe(inst, keep)
-}
-
-// choose prefers the server that is known, then one that still exists, then
-// the oldest.
-func choose(inst *instance, servers []Server) Server {
-	return slices.MinFunc(servers, func(a, b Server) int {
-		return cmp.Or(
-			first(a.ID == inst.id, b.ID == inst.id),
-			first(a.Phase != Gone, b.Phase != Gone),
-			a.Created.Compare(b.Created),
-			cmp.Compare(a.ID, b.ID),
-		)
-	})
-}
-
-// first orders what holds before what does not.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
-}
-
-// condemnStray deletes a server that doubles a name.
-func (g *Group) condemnStray(s Server) {
-	if g.strays[s.ID] != nil || s.Phase == Gone {
-		return
-	}
-	g.seq++
-	stray := &instance{name: s.Name, id: s.ID, seq: g.seq, stage: live, stray: true, posted: true, seen: true, server: s}
-	g.strays[s.ID] = stray
-	g.log.Warn("deleting a second server of one name", "server", s.Name, "id", s.ID)
-	g.condemn(stray, "double")
 }

@@ -8,9 +8,20 @@ var (
 	ErrGone = errors.New("server does not exist")
 	// ErrDoubtful means that a creation may have happened or not.
 	ErrDoubtful = errors.New("server may have been created")
+	// ErrBusy means that a creation certainly did not happen, for a reason that
+	// passes: the cloud was not reached, or turned the request away unread.
+	ErrBusy = errors.New("cloud took no request")
+	// ErrQuota means that a limit of the project is reached.
+	ErrQuota = errors.New("quota exceeded")
+	// ErrNoRoom means that the cloud is full.
+	ErrNoRoom = errors.New("no capacity")
 	// ErrLocked means that a deletion was refused until the server is
 	// unlocked or its state changes.
 	ErrLocked = errors.New("server is locked")
+	// ErrForbidden means that this user may not do it, now or later.
+	ErrForbidden = errors.New("not allowed")
+	// ErrUnfinished means that a listing was cut off and can be gone on with.
+	ErrUnfinished = errors.New("listing cut off")
 	// ErrUnanswered means that the cloud could not be asked: it neither did
 	// nor refused anything.
 	ErrUnanswered = errors.New("cloud did not answer")

@@ -1,51 +1,33 @@
 package fleet
 
 import (
-	"context"
 	"log/slog"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 )
 
-// Pace holds creation back after failures; plugin/internal/backoff has one.
-// A group calls it with its lock held.
-type Pace interface {
-	// Epoch numbers the stretch between two pauses.
-	Epoch() int
-	// Limit is how many creations may be under way: -1 any, 0 none.
-	Limit(now time.Time) int
-	// Fail and Succeed record the outcome of a creation started in epoch.
-	Fail(now time.Time, epoch int) (pause time.Duration, counted bool)
-	Succeed(epoch int) (ended bool)
-}
-
-// Width bounds the creations under way; plugin/internal/backoff has one. A
-// group calls it with its lock held.
-type Width interface {
-	// Limit is how many creations may be under way, at least one.
-	Limit() int
-	// Round numbers the stretch between two narrowings.
-	Round() int
-	// Widen and Narrow record how a creation sent in round was answered. Only
-	// one that was under way while no more were allowed widens.
-	Widen(round int)
-	Narrow(round int)
-}
-
-// Settings of a group. All are required.
+// Settings of a group. All but Random are required.
 type Settings struct {
 	// Name is the first part of each server's name.
 	Name string
 	// MaxSize is how many instances the group may hold.
 	MaxSize int
-	// ParallelDeletes bounds the deletions and lookups under way.
-	ParallelDeletes int
+	// Creates and Deletes bound the creations and the deletions under way.
+	Creates, Deletes Parallel
 	// BuildTimeout is how long a server may take to come up.
 	BuildTimeout time.Duration
 	// DeleteTimeout is how long a deletion may take before it is forced.
 	DeleteTimeout time.Duration
+	// Random returns numbers from 0 to below 1, which spread waits.
+	Random func() float64
 }
+
+// Parallel is how many requests are sent side by side: Start at first, and Most
+// once the cloud has shown that it bears more.
+type Parallel struct{ Start, Most int }
 
 // Group is one group of servers. Its methods may be called concurrently.
 type Group struct {
@@ -55,34 +37,41 @@ type Group struct {
 	now      func() time.Time
 	wake     chan struct{}
 
+	looking sync.Mutex // one listing at a time
+	since   time.Time  // when the listing under way began
+
 	mu         sync.Mutex
-	pace       Pace
-	width      Width
+	gate       *backoff.Gate
+	deletes    *backoff.Flow
+	agendas    [kinds]agenda
+	working    [kinds]int
 	instances  map[string]*instance // by name
 	strays     map[string]*instance // doubles of known names, by ID
 	tombstones map[string]tombstone // names that may never come back
 	foreign    map[string]bool      // IDs that carry the tag but are not ours
+	peak       int                  // most instances and tombstones since the maps were made
+	deletion   deletionHabits
+	asking     int           // GETs planned or under way for servers that listings lack
+	quiet      chan struct{} // closed when there are none
 	seq        int
-	busy       map[kind]int
 	closing    bool
 }
 
 // New returns an empty group. [Group.Update] fills it with the servers that
 // exist, and [Group.Run] does its work.
-func New(settings Settings, cloud Cloud, pace Pace, width Width, log *slog.Logger, now func() time.Time) *Group {
+func New(settings Settings, cloud Cloud, log *slog.Logger, now func() time.Time) *Group {
 	return &Group{
 		settings:   settings,
 		cloud:      cloud,
 		log:        log,
 		now:        now,
 		wake:       make(chan struct{}, 1),
-		pace:       pace,
-		width:      width,
+		gate:       backoff.NewGate(settings.Creates.Start, settings.Creates.Most, settings.Random),
+		deletes:    backoff.NewFlow(settings.Deletes.Start, settings.Deletes.Most, settings.Random),
 		instances:  map[string]*instance{},
 		strays:     map[string]*instance{},
 		tombstones: map[string]tombstone{},
 		foreign:    map[string]bool{},
-		busy:       map[kind]int{},
 	}
 }
 
@@ -110,65 +99,62 @@ func (g *Group) kick() {
 	}
 }
 
-// ordered returns all instances, strays last, in the order in which they came.
-// The lock must be held.
-func (g *Group) ordered() []*instance {
-	all := make([]*instance, 0, len(g.instances)+len(g.strays))
+// all passes each instance and each stray to visit. The lock must be held.
+func (g *Group) all(visit func(*instance)) {
 	for _, inst := range g.instances {
-		all = append(all, inst)
+		visit(inst)
 	}
 	for _, inst := range g.strays {
+		visit(inst)
+	}
+}
+
+// count counts the instances and strays for which a condition holds.
+func (g *Group) count(holds func(*instance) bool) int {
+	n := 0
+	g.all(func(inst *instance) {
+		if holds(inst) {
+			n++
+		}
+	})
+	return n
+}
+
+// held is how many servers the cloud has or may have, those on their way
+// included; borne, how many it is known to have room for.
+func (g *Group) held() int  { return g.count((*instance).exists) }
+func (g *Group) borne() int { return g.count((*instance).borne) }
+
+// ordered returns the instances in the order in which they came.
+func (g *Group) ordered() []*instance {
+	all := make([]*instance, 0, len(g.instances))
+	for _, inst := range g.instances {
 		all = append(all, inst)
 	}
 	slices.SortFunc(all, func(a, b *instance) int { return a.seq - b.seq })
 	return all
 }
 
-// fail records a failed creation and says so, once per pause.
-func (g *Group) fail(inst *instance, reason string) {
-	g.width.Narrow(inst.round)
-	pause, counted := g.pace.Fail(g.now(), inst.epoch)
-	if !counted {
-		g.log.Debug("another server of the same round failed", "server", inst.name, "reason", reason)
-		return
-	}
-	g.log.Warn("scale-up paused", "server", inst.name, "reason", reason, "pause", pause.String())
-}
-
-// succeed records that a created server came up.
-func (g *Group) succeed(inst *instance) {
-	if g.pace.Succeed(inst.epoch) {
-		g.log.Info("scale-up resumed", "server", inst.name)
-	}
-}
-
 // bury forgets a server that is proved gone, after one last report.
 func (g *Group) bury(inst *instance) {
+	posted := inst.id != "" || inst.stage != queued || inst.sending
 	inst.stage = gone
 	inst.server = Server{}
-	if inst.stray {
-		delete(g.strays, inst.id)
+	inst.unplan()
+	g.kick() // a place may be free
+	if inst.silent {
+		if g.strays[inst.id] == inst {
+			delete(g.strays, inst.id)
+		} else {
+			delete(g.instances, inst.name)
+		}
 		if g.instances[inst.name] != nil {
 			return // the name belongs to another server, which goes on
 		}
 	}
-	if inst.posted || inst.id != "" {
+	if posted {
 		g.tombstones[inst.name] = tombstone{since: g.now(), until: g.now().Add(tombstoneLife), id: inst.id}
 	}
-}
-
-// condemn puts a server into the deletion queue.
-func (g *Group) condemn(inst *instance, why string) {
-	if inst.stage == condemned || inst.stage == quarantined {
-		return
-	}
-	inst.stage = condemned
-	inst.why = why
-	inst.attempts = 0
-	inst.deathBegan = g.now()
-	inst.tried = g.now()
-	inst.due = g.now()
-	g.kick()
 }
 
 // tombstone remembers a name that was given up, and the server that was proved
@@ -182,36 +168,8 @@ type tombstone struct {
 // listing, for example because a gateway accepted its creation very late.
 const tombstoneLife = time.Hour
 
-// Shutdown stops creating, and waits until the creations under way are settled
-// as far as they can be and each requested deletion was accepted, or until ctx
-// ends. It deletes nothing of its own accord: that is the host's decision.
-func (g *Group) Shutdown(ctx context.Context) {
-	g.mu.Lock()
-	g.closing = true
-	for _, inst := range g.instances {
-		if inst.stage == queued && !inst.busy {
-			g.bury(inst)
-		}
-	}
-	g.mu.Unlock()
-	g.kick()
-	for !g.settled() {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
-// settled reports whether nothing is under way that a shutdown should wait for.
-func (g *Group) settled() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, inst := range g.ordered() {
-		if inst.stage == condemned && !inst.accepted || inst.stage == doubtful && inst.doomed || inst.stage == queued && inst.busy {
-			return false
-		}
-	}
-	return true
+// vary spreads a wait, so that what one event made wait does not come back in
+// one moment.
+func (g *Group) vary(wait time.Duration) time.Duration {
+	return time.Duration(float64(wait) * (0.75 + g.settings.Random()/2))
 }

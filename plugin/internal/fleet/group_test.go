@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
 
@@ -31,7 +30,7 @@ type cloud struct {
 
 func newCloud() *cloud { return &cloud{servers: map[string]fleet.Server{}} }
 
-func (c *cloud) Create(_ context.Context, name string, _ func()) (string, error) {
+func (c *cloud) Create(_ context.Context, name string) (fleet.Created, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.created++
@@ -44,9 +43,9 @@ func (c *cloud) Create(_ context.Context, name string, _ func()) (string, error)
 		c.servers[id] = fleet.Server{ID: id, Name: name, Owned: true, Phase: fleet.Running, Created: time.Now()}
 	}
 	if err != nil {
-		return "", err
+		return fleet.Created{}, err
 	}
-	return id, nil
+	return fleet.Created{ID: id}, nil
 }
 
 func (c *cloud) List(context.Context) ([]fleet.Server, error) {
@@ -115,10 +114,21 @@ func (c *cloud) names() map[string]int {
 // run starts a group over a cloud in a synctest bubble.
 func run(t *testing.T, c fleet.Cloud) *fleet.Group {
 	t.Helper()
-	group := fleet.New(fleet.Settings{
-		Name: "g", MaxSize: 100, ParallelDeletes: 10,
-		BuildTimeout: 15 * time.Minute, DeleteTimeout: 10 * time.Minute,
-	}, c, &backoff.Pace{}, backoff.NewWidth(10, 10), slog.New(slog.DiscardHandler), time.Now)
+	group := fleet.New(settings(100), c, slog.New(slog.DiscardHandler), time.Now)
+	return begin(t, group)
+}
+
+// settings are those of the plugin by default, with waits that are not spread.
+func settings(size int) fleet.Settings {
+	return fleet.Settings{
+		Name: "g", MaxSize: size, Creates: fleet.Parallel{Start: 10, Most: 10}, Deletes: fleet.Parallel{Start: 10, Most: 10},
+		BuildTimeout: 15 * time.Minute, DeleteTimeout: 10 * time.Minute, Random: func() float64 { return 0.5 },
+	}
+}
+
+// begin has a group do its work until the test ends.
+func begin(t *testing.T, group *fleet.Group) *fleet.Group {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -164,9 +174,9 @@ func TestDoubtIsSettledByLookup(t *testing.T) {
 	})
 }
 
-// TestDoubtWithoutServerIsTriedAgain: what is proved not to exist is created
-// after all, under the name that the host knows.
-func TestDoubtWithoutServerIsTriedAgain(t *testing.T) {
+// TestAnotherTakesThePlaceOfADoubt: a server that is not found in ten seconds
+// holds up no job. The host counts another in place of it, in one report.
+func TestAnotherTakesThePlaceOfADoubt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud()
@@ -178,12 +188,18 @@ func TestDoubtWithoutServerIsTriedAgain(t *testing.T) {
 		}
 		group := run(t, c)
 		group.Increase(1)
-		var name string
-		for name = range report(t, group) {
+		name := only(t, group)
+		<-time.After(9 * time.Second)
+		if diff := cmp.Diff(map[string]fleet.State{name: fleet.Creating}, report(t, group)); diff != "" {
+			t.Errorf("states after nine seconds (-want +got):\n%s", diff)
 		}
-		<-time.After(10 * time.Minute)
-		if got := report(t, group); got[name] != fleet.InUse || len(got) != 1 {
-			t.Errorf("states: %v, want %s running", got, name)
+		<-time.After(2 * time.Second)
+		got := report(t, group)
+		if len(got) != 2 || got[name] != fleet.WasDeleted {
+			t.Errorf("states after eleven seconds: %v, want %s deleted and another in its place", got, name)
+		}
+		if got := report(t, group); len(got) != 1 || got[only(t, group)] != fleet.InUse {
+			t.Errorf("states after that: %v, want one running", got)
 		}
 	})
 }

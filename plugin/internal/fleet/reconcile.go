@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,10 +10,8 @@ import (
 // suspectGrace is how long a server may stay Suspect before it is broken.
 const suspectGrace = time.Minute
 
-// reconcile compares a listing with the instances.
+// reconcile compares a listing with the instances. The lock must be held.
 func (g *Group) reconcile(listed []Server) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	byName := map[string][]Server{}
 	foreign := map[string]bool{}
 	for _, s := range listed {
@@ -35,12 +34,22 @@ func (g *Group) reconcile(listed []Server) {
 // match applies the listed servers of one name.
 func (g *Group) match(name string, servers []Server) {
 	inst, known := g.instances[name]
-	switch {
-	case known && inst.stage == queued && inst.busy:
-		// The answer to its creation is about to come.
-	case known && inst.stage == gone, !known && !g.tombstones[name].until.IsZero():
-		g.condemnRisen(name, servers)
-	case known && (inst.stage == condemned || inst.stage == quarantined):
+	if !known {
+		if !g.tombstones[name].until.IsZero() {
+			g.condemnRisen(name, servers)
+		} else if servers = existing(servers); len(servers) > 0 {
+			g.discover(name, servers)
+		}
+		return
+	}
+	switch inst.stage {
+	case queued, doubtful, lost:
+		if servers = existing(servers); len(servers) > 0 {
+			g.meet(inst, servers)
+		}
+	case live:
+		g.adopt(inst, servers)
+	case condemned, kept, quarantined:
 		for _, s := range servers {
 			if s.ID == inst.id {
 				g.observe(inst, s)
@@ -48,13 +57,67 @@ func (g *Group) match(name string, servers []Server) {
 				g.condemnStray(s)
 			}
 		}
-	case known:
-		g.adopt(inst, servers)
-	default:
-		servers = slices.DeleteFunc(servers, func(s Server) bool { return s.Phase == Gone })
-		if len(servers) > 0 {
-			g.discover(name, servers)
+	case gone:
+		g.condemnRisen(name, servers)
+	}
+}
+
+// meet takes on the server of a creation that has no answer yet, or whose answer
+// was lost. A name whose creation was never sent has no server of ours.
+func (g *Group) meet(inst *instance, servers []Server) {
+	if inst.stage != queued {
+		g.find(inst, servers)
+		return
+	}
+	if inst.sending {
+		inst.abandon()
+	}
+	inst.seen = true
+	g.accept(inst, Created{ID: choose(inst, servers).ID})
+	g.adopt(inst, servers)
+}
+
+func existing(servers []Server) []Server {
+	return slices.DeleteFunc(servers, func(s Server) bool { return s.Phase == Gone })
+}
+
+// adopt gives an instance the server that was found under its name. Should
+// there be several, the known or else the oldest one stays and the others are
+// deleted: two servers must never share one slot.
+func (g *Group) adopt(inst *instance, servers []Server) {
+	keep := choose(inst, servers)
+	for _, s := range servers {
+		if s.ID != keep.ID || s.ID != inst.id {
+			g.condemnStray(s)
 		}
+	}
+	if keep.ID == inst.id {
+		g.observe(inst, keep)
+	}
+}
+
+// choose prefers the server that is known, then one that still exists, then
+// the oldest.
+func choose(inst *instance, servers []Server) Server {
+	return slices.MinFunc(servers, func(a, b Server) int {
+		return cmp.Or(
+			first(a.ID == inst.id, b.ID == inst.id),
+			first(a.Phase != Gone, b.Phase != Gone),
+			a.Created.Compare(b.Created),
+			cmp.Compare(a.ID, b.ID),
+		)
+	})
+}
+
+// first orders what holds before what does not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	default:
+		return 1
 	}
 }
 
@@ -71,15 +134,24 @@ func (g *Group) condemnRisen(name string, servers []Server) {
 	}
 }
 
+// condemnStray deletes a server that doubles a name.
+func (g *Group) condemnStray(s Server) {
+	if g.strays[s.ID] != nil || s.Phase == Gone {
+		return
+	}
+	g.seq++
+	stray := &instance{name: s.Name, id: s.ID, seq: g.seq, stage: live, silent: true, seen: true, server: s}
+	g.strays[s.ID] = stray
+	g.log.Warn("deleting a second server of one name", "server", s.Name, "id", s.ID)
+	g.condemn(stray, "double")
+}
+
 // discover adds a server that carries the group's mark and name but is not
 // known: one of an earlier process, or one whose creation was cut off by the
 // end of that process.
 func (g *Group) discover(name string, servers []Server) {
 	g.seq++
-	inst := &instance{
-		name: name, seq: g.seq, stage: live, posted: true, epoch: -1, round: -1,
-		reserved: g.now(),
-	}
+	inst := &instance{name: name, seq: g.seq, stage: live, reserved: g.now()}
 	g.instances[name] = inst
 	found := choose(inst, servers)
 	inst.id, inst.born = found.ID, g.birth(found)
@@ -111,12 +183,14 @@ func (g *Group) reportForeign(s Server) {
 func (g *Group) observe(inst *instance, s Server) {
 	inst.seen = true
 	inst.looked = g.now()
-	if inst.id == "" {
-		inst.id = s.ID
-	}
-	if s.Phase == Gone {
+	switch s.Phase {
+	case Gone:
 		g.vanish(inst)
 		return
+	case Kept:
+		g.keep(inst)
+		return
+	case Unknown, Building, Running, Deleting, Suspect, Broken:
 	}
 	if s.Phase != Unknown {
 		if len(s.Addresses) == 0 {
@@ -136,24 +210,22 @@ func (g *Group) observe(inst *instance, s Server) {
 		g.observeBuilding(inst, s)
 	case Running:
 		if !inst.up {
-			inst.up = true
-			g.log.Info("server is up", "server", inst.name, "id", inst.id,
-				"after", g.now().Sub(inst.born).Round(time.Millisecond).String())
-			g.succeed(inst)
+			g.came(inst)
 		}
 	case Suspect:
 		g.observeSuspect(inst, s)
 	case Broken:
-		g.breakDown(inst, s.Detail)
+		g.breakDown(inst, s)
 	case Deleting:
 		g.condemn(inst, "is being deleted")
-	case Unknown, Gone:
+	case Unknown, Kept, Gone:
 	}
 }
 
 func (g *Group) observeBuilding(inst *instance, s Server) {
 	if age := g.now().Sub(inst.born); !inst.up && age > g.settings.BuildTimeout {
-		g.breakDown(inst, fmt.Sprintf("not up %s after its creation: %s", g.settings.BuildTimeout, s.Detail))
+		s.Detail = fmt.Sprintf("not up %s after its creation: %s", g.settings.BuildTimeout, s.Detail)
+		g.breakDown(inst, s)
 	}
 }
 
@@ -162,15 +234,25 @@ func (g *Group) observeSuspect(inst *instance, s Server) {
 		inst.suspected = g.now()
 	}
 	if g.now().Sub(inst.suspected) > suspectGrace {
-		g.breakDown(inst, s.Detail)
+		g.breakDown(inst, s)
 	}
 }
 
 // breakDown deletes a server that is neither building nor running.
-func (g *Group) breakDown(inst *instance, detail string) {
-	g.log.Warn("deleting a server that is not usable", "server", inst.name, "id", inst.id, "reason", detail)
-	if !inst.up && inst.epoch >= 0 {
-		g.fail(inst, detail)
+func (g *Group) breakDown(inst *instance, s Server) {
+	reason := s.Detail
+	if inst.request != "" {
+		// The fault of a build that failed names no request.
+		reason += " (created by " + inst.request + ")"
 	}
-	g.condemn(inst, detail)
+	g.log.Warn("deleting a server that is not usable", "server", inst.name, "id", inst.id, "reason", reason)
+	switch {
+	case inst.up:
+	case s.Fault != nil && inst.sent != nil:
+		g.full(inst, s.Fault, reason)
+	default:
+		g.failed(inst, reason)
+	}
+	inst.sent = nil
+	g.condemn(inst, s.Detail)
 }

@@ -1,19 +1,20 @@
 package fleet
 
+// backlog is how many names wait at most while creations are held back. The host
+// asks again every two seconds for what it still needs.
+const backlog = 10
+
 // Increase reserves up to n names, has their servers created in the background
-// and returns how many it reserved, without waiting: 0 during a pause, 1 when
-// a single server may probe whether the cloud has recovered.
+// and returns how many it reserved, without waiting.
 func (g *Group) Increase(n int) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	reserved := min(n, g.room())
+	reserved := max(min(n, g.room()), 0)
 	for range reserved {
-		g.reserve()
+		g.seq++
+		g.reserve(g.seq)
 	}
-	if reserved > 0 {
-		g.kick()
-	}
-	return max(reserved, 0)
+	return reserved
 }
 
 // room is how many names may be reserved now.
@@ -21,32 +22,24 @@ func (g *Group) room() int {
 	if g.closing {
 		return 0
 	}
-	held, unborn := 0, 0
-	for _, inst := range g.instances {
-		if inst.stage != quarantined && inst.stage != gone {
-			held++
-		}
-		if inst.stage == queued || inst.starting() && inst.epoch == g.pace.Epoch() {
-			unborn++
-		}
+	room := g.settings.MaxSize - g.count((*instance).holdsSlot)
+	if g.gate.Holding(g.held()) {
+		waiting := g.count(func(i *instance) bool { return i.stage == queued && !i.sending })
+		room = min(room, backlog-waiting)
 	}
-	room := g.settings.MaxSize - held
-	if limit := g.pace.Limit(g.now()); limit >= 0 {
-		// What waits already comes first.
-		room = min(room, limit-unborn)
-	}
-	return max(room, 0)
+	return room
 }
 
 // reserve adds a queued instance under a fresh name.
-func (g *Group) reserve() {
+func (g *Group) reserve(seq int) *instance {
 	name := newName(g.settings.Name)
 	for g.instances[name] != nil || !g.tombstones[name].until.IsZero() {
 		name = newName(g.settings.Name)
 	}
-	now := g.now()
-	g.seq++
-	g.instances[name] = &instance{name: name, seq: g.seq, stage: queued, reserved: now, due: now}
+	inst := &instance{name: name, seq: seq, stage: queued, reserved: g.now()}
+	g.instances[name] = inst
+	g.plan(inst, creation, 0)
+	return inst
 }
 
 // Decrease has the servers of these names deleted in the background, with
@@ -66,7 +59,6 @@ func (g *Group) Decrease(names []string) []string {
 		}
 		g.release(inst)
 	}
-	g.kick()
 	return taken
 }
 
@@ -74,15 +66,15 @@ func (g *Group) Decrease(names []string) []string {
 func (g *Group) release(inst *instance) {
 	switch inst.stage {
 	case queued:
-		if inst.busy {
+		if inst.sending {
 			inst.doomed = true
 		} else {
 			g.bury(inst)
 		}
-	case doubtful:
+	case doubtful, lost:
 		inst.doomed = true
 	case live:
 		g.condemn(inst, "requested by the runner")
-	case condemned, quarantined, gone:
+	case condemned, kept, quarantined, gone:
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
 
@@ -22,9 +21,9 @@ func TestATimeoutSaysWhatWasMissing(t *testing.T) {
 			ID: "a", Name: "g-abcd1234", Owned: true, Phase: fleet.Building, Detail: "ACTIVE, without an address", Created: time.Now(),
 		})
 		var log bytes.Buffer
-		group := fleet.New(fleet.Settings{
-			Name: "g", MaxSize: 1, ParallelDeletes: 1, BuildTimeout: time.Minute, DeleteTimeout: time.Minute,
-		}, c, &backoff.Pace{}, backoff.NewWidth(10, 10), slog.New(slog.NewTextHandler(&log, nil)), time.Now)
+		set := settings(1)
+		set.BuildTimeout = time.Minute
+		group := fleet.New(set, c, slog.New(slog.NewTextHandler(&log, nil)), time.Now)
 		report(t, group)
 		<-time.After(2 * time.Minute)
 		report(t, group)

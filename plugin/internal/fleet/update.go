@@ -3,33 +3,40 @@ package fleet
 import (
 	"context"
 	"errors"
-	"sync"
+	"maps"
+	"slices"
 	"time"
 )
 
 const (
-	// confirmations bounds the GETs of one Update for servers that the
-	// listing lacks, and confirmWorkers those under way at a time.
-	confirmations  = 50
-	confirmWorkers = 10
-	// confirmPause is how long the answer of such a GET is believed.
+	// questions bounds the GETs after one listing for servers that it lacks.
+	questions = 50
+	// confirmPause is how long the answer of such a GET is believed, and
+	// confirmWait how long an Update waits for answers.
 	confirmPause = 10 * time.Second
+	confirmWait  = 2 * time.Second
 	// birthGrace is how long after its acceptance a server may be missing
 	// from listings and from GETs, for both lag.
 	birthGrace = time.Minute
+	// deathGrace is how long after its deletion was accepted a server must be
+	// missing from a listing.
+	deathGrace = time.Second
+	// confirmAgain is how long one GET that proved a deleted server gone vouches
+	// for the listings: a cloud that keeps deleted servers hides them, too.
+	confirmAgain = time.Hour
 )
 
 // Update lists the servers of the group, compares them with what is known, and
 // reports each instance once. The error is that of the listing; nothing is
-// reported then.
+// reported then. A listing that takes longer than ctx allows goes on with the
+// next Update.
 func (g *Group) Update(ctx context.Context, report func(name string, state State)) error {
-	started := g.now()
-	listed, err := g.cloud.List(ctx)
+	deleted, err := g.list(ctx)
 	if err != nil {
 		return err
 	}
-	g.reconcile(listed)
-	g.confirmMissing(ctx, listed, started)
+	g.awaitAnswers(ctx)
+	g.buryAll(deleted)
 	g.expire()
 	for _, r := range g.reports() {
 		report(r.name, r.state)
@@ -41,56 +48,127 @@ func (g *Group) Update(ctx context.Context, report func(name string, state State
 	return nil
 }
 
-// confirmMissing asks for each known server that the listing lacks. Only a
-// definite "no such server" proves that it is gone.
-func (g *Group) confirmMissing(ctx context.Context, listed []Server, started time.Time) {
-	missing := g.missing(listed, started)
-	var pool sync.WaitGroup
-	slots := make(chan struct{}, confirmWorkers)
-	for _, inst := range missing {
-		slots <- struct{}{}
-		pool.Go(func() {
-			defer func() { <-slots }()
-			defer func() {
-				if cause := recover(); cause != nil {
-					g.log.Error("panic recovered", "server", inst.name, "panic", cause)
-				}
-			}()
-			server, err := g.cloud.Get(ctx, inst.id)
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			g.confirm(inst, server, err)
-		})
+// list reads the servers and compares them with the instances. It returns those
+// whose deletion was accepted and which are not listed any more.
+func (g *Group) list(ctx context.Context) (deleted []*instance, err error) {
+	g.looking.Lock()
+	defer g.looking.Unlock()
+	if g.since.IsZero() {
+		g.since = g.now()
 	}
-	pool.Wait()
-}
-
-// missing returns the servers to ask for, those not asked for longest first.
-func (g *Group) missing(listed []Server, started time.Time) []*instance {
+	listed, err := g.cloud.List(ctx)
+	if errors.Is(err, ErrUnfinished) {
+		g.log.Warn("the listing takes longer than an update, going on with the next", "reason", err.Error())
+		return nil, nil
+	}
+	since := g.since
+	g.since = time.Time{}
+	if err != nil {
+		return nil, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.reconcile(listed)
+	missing, deleted := g.absent(listed, since)
+	for _, inst := range missing[:min(len(missing), questions)] {
+		g.askAbout(inst)
+	}
+	if len(deleted) > 0 && !g.believed() {
+		g.askAbout(deleted[0])
+	}
+	return deleted, nil
+}
+
+// absent returns the instances whose servers a listing lacks that began at since:
+// those to ask for one by one, the ones not asked for longest first, and those whose deletion
+// was accepted a moment before.
+func (g *Group) absent(listed []Server, since time.Time) (missing, deleted []*instance) {
 	present := make(map[string]bool, len(listed))
 	for _, s := range listed {
 		present[s.ID] = true
 	}
-	var missing []*instance
-	for _, inst := range g.ordered() {
+	g.all(func(inst *instance) {
 		switch {
-		case inst.id == "", present[inst.id], inst.stage == gone, inst.stage == queued:
-		case !inst.born.Before(started): // accepted while the listing ran
+		case inst.id == "" || present[inst.id]:
+		case inst.stage == condemned || inst.stage == quarantined:
+			if !inst.accepted.IsZero() && since.Sub(inst.accepted) >= deathGrace {
+				deleted = append(deleted, inst)
+			}
+		case inst.stage != live:
+		case !inst.born.Before(since): // accepted while the listing ran
 		case g.now().Sub(inst.confirmed) < confirmPause:
 		case !inst.seen && g.now().Sub(inst.born) < confirmPause: // listings lag
-		case len(missing) < confirmations:
+		default:
 			missing = append(missing, inst)
 		}
-	}
-	return missing
+	})
+	slices.SortFunc(missing, func(a, b *instance) int { return a.confirmed.Compare(b.confirmed) })
+	return missing, deleted
 }
 
-// confirm applies the answer to a question about a missing server.
-func (g *Group) confirm(inst *instance, server Server, err error) {
+// believed reports whether a deleted server that listings lack needs no GET of
+// its own.
+func (g *Group) believed() bool {
+	return g.deletion.keeps || !g.deletion.confirmed.IsZero() && g.now().Sub(g.deletion.confirmed) < confirmAgain
+}
+
+// buryAll forgets servers whose deletion was accepted and which are not listed.
+// Should one of them be listed again, its name is remembered and it is deleted.
+func (g *Group) buryAll(deleted []*instance) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.believed() {
+		return
+	}
+	for _, inst := range deleted {
+		if inst.stage == condemned || inst.stage == quarantined {
+			g.bury(inst)
+		}
+	}
+}
+
+// askAbout plans a GET of a server that a listing lacks.
+func (g *Group) askAbout(inst *instance) {
+	if g.asking++; g.quiet == nil {
+		g.quiet = make(chan struct{})
+	}
+	g.plan(inst, confirmation, 0)
+}
+
+// answeredOne notes the end of such a GET.
+func (g *Group) answeredOne() {
+	if g.asking--; g.asking == 0 {
+		close(g.quiet)
+		g.quiet = nil
+	}
+}
+
+// awaitAnswers waits a moment for the GETs under way. Those that take longer are
+// known to the next Update.
+func (g *Group) awaitAnswers(ctx context.Context) {
+	g.mu.Lock()
+	quiet := g.quiet
+	g.mu.Unlock()
+	if quiet == nil {
+		return
+	}
+	timer := time.NewTimer(confirmWait)
+	defer timer.Stop()
+	select {
+	case <-quiet:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// ask makes a GET of a server that a listing lacks. Only a definite "no such
+// server" proves that it is gone.
+func (g *Group) ask(ctx context.Context, inst *instance) {
+	server, err := g.cloud.Get(ctx, inst.id)
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	switch {
-	case inst.stage == gone:
+	case inst.stage != live && inst.stage != condemned && inst.stage != quarantined:
 	case err == nil:
 		inst.confirmed = g.now()
 		g.observe(inst, server)
@@ -99,6 +177,9 @@ func (g *Group) confirm(inst *instance, server Server, err error) {
 	case g.newborn(inst):
 		inst.confirmed = g.now()
 	default:
+		if !inst.accepted.IsZero() {
+			g.deletion.confirmed = g.now()
+		}
 		g.vanish(inst)
 	}
 }
@@ -114,7 +195,7 @@ func (g *Group) vanish(inst *instance) {
 	if inst.stage == live {
 		g.log.Warn("server is gone without having been deleted here", "server", inst.name, "id", inst.id)
 		if !inst.up {
-			g.fail(inst, "server vanished before it came up")
+			g.failed(inst, "server vanished before it came up")
 		}
 	}
 	g.bury(inst)
@@ -125,11 +206,15 @@ func (g *Group) vanish(inst *instance) {
 func (g *Group) expire() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	given := 0
 	for _, inst := range g.instances {
-		if inst.stage == queued && !inst.busy && g.now().Sub(inst.reserved) > g.settings.BuildTimeout {
-			g.log.Warn("server given up before it could be created", "server", inst.name)
+		if inst.stage == queued && !inst.sending && g.now().Sub(inst.reserved) > g.settings.BuildTimeout {
+			given++
 			g.bury(inst)
 		}
+	}
+	if given > 0 {
+		g.log.Warn("servers given up before they could be created", "servers", given, "after", g.settings.BuildTimeout.String())
 	}
 }
 
@@ -145,11 +230,14 @@ func (g *Group) reports() []reportLine {
 	var lines []reportLine
 	for _, inst := range g.ordered() {
 		state := inst.state()
-		if inst.stray || state == notReportable {
+		if state == notReportable {
 			continue
 		}
 		lines = append(lines, reportLine{inst.name, state})
 		inst.last = state
+		if state == WasDeleted {
+			inst.silent = true
+		}
 	}
 	return lines
 }
@@ -168,4 +256,17 @@ func (g *Group) forget() {
 			delete(g.tombstones, name)
 		}
 	}
+	g.shrink()
+}
+
+// shrink makes the maps anew when they hold a fraction of what they held: a map
+// of Go keeps the memory of its largest size.
+func (g *Group) shrink() {
+	size := len(g.instances) + len(g.tombstones)
+	g.peak = max(g.peak, size)
+	if g.peak < 1000 || size > g.peak/4 {
+		return
+	}
+	g.peak = size
+	g.instances, g.tombstones = maps.Clone(g.instances), maps.Clone(g.tombstones)
 }

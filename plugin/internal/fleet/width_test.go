@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
 
@@ -25,7 +24,7 @@ type moody struct {
 	calm      bool
 }
 
-func (m *moody) Create(ctx context.Context, name string, slowed func()) (string, error) {
+func (m *moody) Create(ctx context.Context, name string) (fleet.Created, error) {
 	m.lock.Lock()
 	m.now++
 	m.most = max(m.most, m.now)
@@ -42,22 +41,20 @@ func (m *moody) Create(ctx context.Context, name string, slowed func()) (string,
 	<-time.After(pause)
 	switch mood {
 	case 0:
-		return "", errors.New("quota exceeded")
+		return fleet.Created{}, errors.New("quota exceeded")
 	case 1:
 		panic("creating")
 	case 2:
-		return "", fmt.Errorf("%w: gateway", fleet.ErrDoubtful)
+		return fleet.Created{}, fmt.Errorf("%w: gateway", fleet.ErrDoubtful)
 	case 3:
-		if _, err := m.cloud.Create(ctx, name, slowed); err != nil {
-			return "", err
+		if _, err := m.cloud.Create(ctx, name); err != nil {
+			return fleet.Created{}, err
 		}
-		return "", fmt.Errorf("%w: gateway", fleet.ErrDoubtful)
+		return fleet.Created{}, fmt.Errorf("%w: gateway", fleet.ErrDoubtful)
 	case 4, 5:
-		slowed()
-		slowed()
-		<-time.After(pause)
+		return fleet.Created{}, fleet.ErrBusy
 	}
-	return m.cloud.Create(ctx, name, slowed)
+	return m.cloud.Create(ctx, name)
 }
 
 // TestWidthUnderMoods: whatever a cloud answers, creations under way keep to the
@@ -70,16 +67,9 @@ func TestWidthUnderMoods(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const bound, servers = 12, 60
 				c := &moody{cloud: newCloud(), random: rand.New(rand.NewPCG(seed, 1))}
-				width := backoff.NewWidth(4, bound)
-				group := fleet.New(fleet.Settings{
-					Name: "g", MaxSize: servers, ParallelDeletes: 3, BuildTimeout: 20 * time.Hour, DeleteTimeout: time.Hour,
-				}, c, &backoff.Pace{}, width, slog.New(slog.DiscardHandler), time.Now)
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					group.Run(ctx)
-				}()
+				set := settings(servers)
+				set.Creates, set.BuildTimeout = fleet.Parallel{Start: 4, Most: 12}, 20*time.Hour
+				group := begin(t, fleet.New(set, c, slog.New(slog.DiscardHandler), time.Now))
 				for step := range 2000 {
 					if step == 1000 {
 						c.lock.Lock()
@@ -101,8 +91,6 @@ func TestWidthUnderMoods(t *testing.T) {
 				if states[fleet.InUse] != servers || len(c.names()) != servers {
 					t.Errorf("states %v, servers %d; want %d", states, len(c.names()), servers)
 				}
-				cancel()
-				<-done
 			})
 		})
 	}
@@ -115,11 +103,11 @@ type slow struct {
 	now  int
 }
 
-func (s *slow) Create(ctx context.Context, name string, slowed func()) (string, error) {
+func (s *slow) Create(ctx context.Context, name string) (fleet.Created, error) {
 	s.count(1)
 	defer s.count(-1)
 	<-time.After(time.Minute)
-	return s.cloud.Create(ctx, name, slowed)
+	return s.cloud.Create(ctx, name)
 }
 
 // count adds to the number of creations under way and returns it.
@@ -145,15 +133,9 @@ func TestWidthGrowsWhileItIsUsed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				c := &slow{cloud: newCloud()}
-				group := fleet.New(fleet.Settings{
-					Name: "g", MaxSize: 200, ParallelDeletes: 3, BuildTimeout: 20 * time.Hour, DeleteTimeout: time.Hour,
-				}, c, &backoff.Pace{}, backoff.NewWidth(4, 12), slog.New(slog.DiscardHandler), time.Now)
-				ctx, cancel := context.WithCancel(t.Context())
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					group.Run(ctx)
-				}()
+				set := settings(200)
+				set.Creates, set.BuildTimeout = fleet.Parallel{Start: 4, Most: 12}, 20*time.Hour
+				group := begin(t, fleet.New(set, c, slog.New(slog.DiscardHandler), time.Now))
 				for range row.times {
 					group.Increase(row.together)
 					<-time.After(time.Hour)
@@ -164,8 +146,6 @@ func TestWidthGrowsWhileItIsUsed(t *testing.T) {
 				if got := c.count(0); got != row.want {
 					t.Errorf("%d creations under way, want %d", got, row.want)
 				}
-				cancel()
-				<-done
 			})
 		})
 	}
