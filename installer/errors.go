@@ -97,8 +97,9 @@ var (
 	ErrLimit = untar.ErrLimit
 	// ErrCorrupt: the archive has the right digest and cannot be read.
 	ErrCorrupt = untar.ErrCorrupt
-	// ErrAnswer: the registry's answer contradicts the specification or itself.
-	ErrAnswer = ociregistry.ErrInvalid
+	// ErrAnswer: the registry refused a request as invalid, or its answer contradicts
+	// the specification or itself.
+	ErrAnswer = ociregistry.ErrAnswer
 	// ErrUnavailable: the registry could not be reached or answered with an error.
 	ErrUnavailable = ociregistry.ErrUnavailable
 	// ErrUnauthorized: the registry wants other credentials.
