@@ -99,10 +99,10 @@ func (d *Dist) Platforms() []string {
 	return out
 }
 
-// Scan finds the executables below dir and checks them. It understands three
+// Scan finds the executables below dir and checks them. It understands four
 // forms: goreleaser's artifacts.json in dir, folders "os/arch[variant]" with
-// the executable "plugin" ("plugin.exe" on Windows), and the explicit list of
-// [ScanOptions]. Every fault is reported, not only the first: the error joins
+// the executable "plugin" ("plugin.exe" on Windows), executables that are named
+// "NAME-os-arch", and the explicit list of [ScanOptions]. Every fault is reported, not only the first: the error joins
 // one [*InputError] for each.
 func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 	now := opts.Now
@@ -152,15 +152,21 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// addFolders reads dir/os/arch[variant].
+// addFolders reads dir/os/arch[variant], or executables in dir that are named for
+// their platform.
 func (d *Dist) addFolders() error {
-	systems, err := os.ReadDir(d.dir)
+	entries, err := os.ReadDir(d.dir)
 	if err != nil {
 		return &InputError{Path: d.dir, Problem: "cannot be read", Err: errors.Unwrap(err), Remedy: "name the folder that holds os/arch/plugin"}
 	}
 	known := knownPlatforms()
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return known.system(e.Name()) }) {
+		if err := d.addFlat(entries); err != nil || len(d.inputs) > 0 {
+			return err
+		}
+	}
 	var problems []error
-	for _, system := range systems {
+	for _, system := range entries {
 		dir := filepath.Join(d.dir, system.Name())
 		switch {
 		case system.Type()&fs.ModeSymlink != 0 && known.system(system.Name()):
@@ -187,10 +193,7 @@ func (d *Dist) addFolders() error {
 		return err
 	}
 	if len(d.inputs) == 0 {
-		return &InputError{
-			Path: d.dir, Problem: "holds no plugin",
-			Remedy: "build executables to os/arch/plugin below it, for instance " + filepath.Join(d.dir, "linux", "amd64", "plugin"),
-		}
+		return nothing(d.dir, entries)
 	}
 	return nil
 }

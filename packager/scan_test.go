@@ -3,6 +3,7 @@ package packager_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -233,6 +234,65 @@ func TestScanIgnoresFilesBesideTheFolders(t *testing.T) {
 // TestGoreleaser is INTEROP 1 and 2: the trees that publishers of plugins have,
 // such as those of fleeting-plugin-hetzner and of sardinasystems, with several
 // builds, levels of amd64 (amd64_v1), versions of ARM (arm_7).
+// TestFlatFolder: executables that are named for their platform, as GitLab's
+// Makefiles, gox and goreleaser write them.
+func TestFlatFolder(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files   map[string]string // names by platform
+		want    []string
+		warning string
+		problem string
+	}{
+		"GitLab's Makefiles": {map[string]string{
+			"plugin-linux-amd64": "linux/amd64", "plugin-linux-arm64": "linux/arm64", "plugin-windows-amd64.exe": "windows/amd64",
+			"plugin-linux-amd64.sha256": "", "checksums.txt": "",
+		}, []string{"linux/amd64", "linux/arm64", "windows/amd64"}, "", ""},
+		"without a name":       {map[string]string{"linux-amd64": "linux/amd64"}, []string{"linux/amd64"}, "", ""},
+		"underscores":          {map[string]string{"my_plugin_linux_x86_64": "linux/amd64", "my_plugin_linux_aarch64": "linux/arm64"}, []string{"linux/amd64", "linux/arm64"}, "", ""},
+		"goreleaser's folders": {map[string]string{"plugin_linux_amd64_v1/fleeting-plugin-x": "linux/amd64", "plugin_linux_arm64_v8.0/fleeting-plugin-x": "linux/arm64"}, []string{"linux/amd64", "linux/arm64"}, "", ""},
+		"a folder with plugin": {map[string]string{"plugin-linux-amd64/plugin": "linux/amd64", "plugin-linux-amd64/data": ""}, []string{"linux/amd64"}, "", ""},
+		"ARM as it was built":  {map[string]string{"plugin-linux-arm": "linux/armv7"}, []string{"linux/arm/v7"}, "", ""},
+		"ARM with a version":   {map[string]string{"plugin-linux-arm-7": "linux/armv7"}, []string{"linux/arm/v7"}, "", ""},
+		"a name that is off":   {map[string]string{"plugin-linux-amd64": "linux/amd64", "plugin-linux-amr64": "linux/arm64"}, []string{"linux/amd64"}, "plugin-linux-amr64: left out", ""},
+		"two plugins":          {map[string]string{"plugin-linux-amd64": "linux/amd64", "tool-linux-amd64": "linux/amd64"}, nil, "", "several names: plugin, tool"},
+		"one twice":            {map[string]string{"plugin-linux-amd64": "linux/amd64", "plugin_linux_x86_64": "linux/amd64"}, nil, "", "is also in"},
+		"an amd64 level":       {map[string]string{"plugin-linux-amd64_v3": "linux/amd64"}, nil, "", "amd64 level"},
+		"another platform":     {map[string]string{"plugin-linux-arm64": "linux/amd64"}, nil, "", "to be published for linux/arm64"},
+		"names of nothing":     {map[string]string{"plugin": "linux/amd64", "README.md": ""}, nil, "", "holds no plugin: there is only README.md, plugin"},
+		"two in a folder":      {map[string]string{"linux-amd64/a": "linux/amd64", "linux-amd64/b": "linux/amd64"}, nil, "", "has 2 executables and no file plugin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for file, platform := range c.files {
+				if platform == "" {
+					writeFile(t, filepath.Join(dir, file), []byte("x"), 0o644)
+					continue
+				}
+				copyFile(t, executable(t, platform, "1.0.0"), filepath.Join(dir, file), 0o755)
+			}
+			dist, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
+			if c.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), c.problem) {
+					t.Errorf("got %v, want %q", err, c.problem)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, dist.Platforms()); diff != "" {
+				t.Errorf("platforms (-want +got):\n%s", diff)
+			}
+			warnings := fmt.Sprint(dist.Warnings())
+			if c.warning == "" && len(dist.Warnings()) > 0 || !strings.Contains(warnings, c.warning) {
+				t.Errorf("warnings %s, want %q", warnings, c.warning)
+			}
+		})
+	}
+}
+
 func TestGoreleaser(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()

@@ -1,12 +1,16 @@
 package packager
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // TestExecutableThatNeverAnswers also leaves a child with the output open, which
@@ -53,4 +57,71 @@ func nobodyHolds(t *testing.T, pipe string) {
 		}
 	}
 	t.Error("a child outlived the executable")
+}
+
+// TestToldVersion: executables answer -version as they like.
+func TestToldVersion(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		"Name: x\nVersion: 1.2.3\nGO version: go1.26.0\n": "1.2.3",
+		"v0.1.0\n":                            "v0.1.0",
+		"1.0.0":                               "1.0.0",
+		"fleeting-plugin-x 1.0.0-rc.1\n":      "1.0.0-rc.1",
+		"plugin version v1.0.0 (go1.26.0)\n":  "v1.0.0",
+		"plugin, built with Go 1.26.0, 2.0.0": "2.0.0",
+		"x version=\"1.0.0\"":                 "",
+		"x: \"1.0.0\", commit 4711\n":         "1.0.0",
+		"dev\n":                               "dev",
+		"usage: x [flags]\n":                  "",
+		"1.0\n":                               "1.0",
+		"":                                    "",
+	} {
+		if got := toldVersion(answer); got != want {
+			t.Errorf("%q: %q, want %q", answer, got, want)
+		}
+	}
+}
+
+// TestVersionOfAPlainAnswer: what an executable says counts, wherever it says it,
+// and a linker flag that did nothing is named.
+func TestVersionOfAPlainAnswer(t *testing.T) {
+	t.Parallel()
+	linked := &debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "-ldflags", Value: "-s -w -X main.version=1.1.0"}}}
+	for name, c := range map[string]struct {
+		script  string
+		info    *debug.BuildInfo
+		problem string
+		warning string
+	}{
+		"the same":            {"echo v1.1.0", nil, "", ""},
+		"another":             {"echo 1.0.0", nil, "calls itself version 1.0.0 and is to be published as 1.1.0", ""},
+		"on standard error":   {"echo 1.0.0 >&2", nil, "calls itself version 1.0.0", ""},
+		"a constant":          {"echo 1.0.0", linked, "published as 1.1.0, although the linker was told to set main.version", ""},
+		"a constant dev":      {"echo dev", linked, "", "although the linker was told to set main.version"},
+		"nothing, and a flag": {"echo", linked, "", "although the linker was told to set main.version"},
+		"set, and told":       {"echo 1.1.0", linked, "", ""},
+		"words without any":   {"echo a plugin", nil, "", "names no version"},
+		"usage and an error":  {"echo unknown flag 9.9.9 >&2; exit 2", nil, "", "does not answer -version"},
+	} {
+		path := filepath.Join(t.TempDir(), "plugin")
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+c.script+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		want, err := ParseVersion("1.1.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := input{platform: artifact.HostPlatform(), files: []file{{name: artifact.HostPlatform().Executable(), path: path}}, info: c.info}
+		warnings, err := compareVersion(t.Context(), in, want)
+		if (c.problem == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.problem) {
+			t.Errorf("%s: %v, want %q", name, err, c.problem)
+		}
+		refused, ok := errors.AsType[*InputError](err)
+		if ok && c.info != nil && !strings.Contains(refused.Remedy, "declare main.version as a string variable") {
+			t.Errorf("%s: remedy %q", name, refused.Remedy)
+		}
+		if (c.warning == "") != (len(warnings) == 0) || len(warnings) > 0 && !strings.Contains(warnings[0].String(), c.warning) {
+			t.Errorf("%s: %v, want %q", name, warnings, c.warning)
+		}
+	}
 }

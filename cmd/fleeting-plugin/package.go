@@ -18,20 +18,29 @@ func newPackageCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "package DIR",
 		Short: "Package executables as an OCI layout",
-		Long: `Package the executables below DIR, one per platform, as an OCI image layout.
+		Long: `Package the executables below DIR, one for each platform, as an OCI image layout.
 
-DIR holds os/arch/plugin (plugin.exe for Windows), or is the dist folder of
-goreleaser; or name the executables with --platform. One with another format or
-architecture, without its executable bit, that tells another version than the
-one that it is packaged as, or that is of another build than the rest is refused.
-This platform's executable is asked; the others cannot run here, so they are
-searched for the version, and compared by what Go says of their builds. One that is linked dynamically, and does
-not start in its own image, or that tells no version, such as "dev", is packaged
-with a warning, which --quiet does not silence.
+DIR has one of these forms:
+
+  os/arch/plugin     linux/amd64/plugin, windows/amd64/plugin.exe
+  NAME-os-arch       plugin-linux-amd64, plugin-windows-amd64.exe
+  goreleaser's dist  with its artifacts.json
+
+Or name each executable with --platform.
+
+An executable is refused if it has another format or architecture than its
+platform, if it is not executable, if it reports another version than --version,
+or if it is of another build than the others. The executable for this machine is
+run with -version. The others are searched for the version, and their Go build
+information is compared.
+
+Warnings, which --quiet does not silence, report executables that are linked
+dynamically, that report no version, or that were built from a checkout with
+uncommitted changes.
 
 The same executables, version, flags and environment (SOURCE_DATE_EPOCH, and the
-variables of GitHub Actions and GitLab CI) give the same bytes, in any folder, on
-any machine and at any time. There is no network access, but for --windows-base.`,
+variables of GitHub Actions and GitLab CI) produce the same bytes on any machine
+and at any time. The network is used for --windows-base only.`,
 		Example: `  fleeting-plugin package dist --version 1.2.3 --layout build/layout
   fleeting-plugin package --platform linux/amd64=bin/plugin --version 1.2.3`,
 		Args: cobra.MaximumNArgs(1),
