@@ -354,6 +354,10 @@ func TestLifecycle(t *testing.T) {
 	if err != nil || !upgraded.JustInstalled || upgraded.Receipt.Version.String() != "1.3.0" {
 		t.Fatalf("%+v, %v", upgraded, err)
 	}
+	outdated, err = s.installer.Outdated(t.Context(), upgraded)
+	if err != nil || outdated.IsOutdated() || !outdated.IsHeldBack() || outdated.Upgradable {
+		t.Errorf("outside the constraint: %+v, %v", outdated, err)
+	}
 	removed, left, err := folder.Rollback(t.Context(), reference(t, alias+":1"))
 	if err != nil || removed.Path != upgraded.Path || left.Path != installed.Path {
 		t.Errorf("removed %s, left %s, %v", removed.Path, left.Path, err)
