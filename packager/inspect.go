@@ -33,7 +33,7 @@ type Report struct {
 	Version    string        `json:"version,omitempty"`
 	// Tags are the version's tag and those aliases that point to the artifact.
 	Tags []string `json:"tags"`
-	// Annotations of the index.
+	// Annotations of the index, or of the single manifest.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Protocol, Library and MinimumRunner are what the publisher says about the
 	// plugin's contract with its host.
@@ -47,7 +47,7 @@ type Report struct {
 	Documents    []InspectedDocument    `json:"documents"`
 }
 
-// InspectedPlatform is one entry of the index.
+// InspectedPlatform is one entry of the index, or the single manifest.
 type InspectedPlatform struct {
 	Platform string        `json:"platform"`
 	Digest   digest.Digest `json:"digest"`
@@ -121,28 +121,23 @@ func (c Claimant) String() string {
 // it: platforms, sizes, versions, signatures, attestations, bills of materials,
 // aliases. Errors are those of the registry and [ErrNotPlugin].
 func Inspect(ctx context.Context, from Source, reference string) (*Report, error) {
-	desc, err := from.Resolve(ctx, reference)
+	t, err := readTree(ctx, from, reference)
 	if err != nil {
 		return nil, err
-	}
-	content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
-	if err != nil {
-		return nil, err
-	}
-	index, err := artifact.DecodeIndex(desc.MediaType, content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", from.Name(), ErrNotPlugin, err)
 	}
 	r := &Report{
-		Repository: from.Name(), Digest: desc.Digest, Annotations: index.Annotations, Version: index.Annotations[ocispec.AnnotationVersion],
+		Repository: from.Name(), Digest: t.top.Digest, Annotations: t.annotations, Version: t.annotations[ocispec.AnnotationVersion],
 		Tags: []string{}, Platforms: []InspectedPlatform{}, Signatures: []InspectedSignature{},
 		Attestations: []InspectedAttestation{}, Documents: []InspectedDocument{},
 	}
-	if extra, err := artifact.DecodeMetadata(index.Annotations[artifact.AnnotationMetadata]); err == nil {
+	if extra, err := artifact.DecodeMetadata(t.annotations[artifact.AnnotationMetadata]); err == nil {
 		r.Protocol, r.Library, r.MinimumRunner = extra.Protocol, extra.Library, extra.MinimumRunner
 	}
-	subjects := []named{{"index", plain(desc)}}
-	for _, entry := range index.Manifests {
+	var subjects []named
+	if !t.single() {
+		subjects = append(subjects, named{"index", t.top})
+	}
+	for _, entry := range t.entries {
 		p, err := inspectPlatform(ctx, from, entry)
 		if err != nil {
 			return nil, err
@@ -153,7 +148,7 @@ func Inspect(ctx context.Context, from Source, reference string) (*Report, error
 		r.Platforms = append(r.Platforms, p)
 		subjects = append(subjects, named{p.Platform, plain(entry)})
 	}
-	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, desc.Digest); err != nil {
+	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, t.top.Digest); err != nil {
 		return nil, err
 	}
 	for _, s := range subjects {
