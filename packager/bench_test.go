@@ -202,7 +202,7 @@ func benchRegistry(b *testing.B) string {
 // reportLayers reports the size of what was published.
 func reportLayers(b *testing.B, host string) {
 	b.Helper()
-	found, err := packager.Inspect(b.Context(), repository(b, host+"/demo"), "1.0.0")
+	found, err := packager.Inspect(b.Context(), repository(b, host+"/demo"), "1.0.0", packager.InspectOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -23,6 +23,9 @@ type ScanOptions struct {
 	Platforms map[string]string
 	// GoreleaserID chooses among several builds in goreleaser's artifacts.json.
 	GoreleaserID string
+	// Include are the names of companion files that are published although they
+	// look private: keys, credentials, hidden files, leftovers, sources.
+	Include []string
 	// Now is the clock that the times of files are compared with, to tell
 	// whether a later change of one would show. Default: time.Now.
 	Now func() time.Time
@@ -62,6 +65,11 @@ type file struct {
 func (in input) binary() file {
 	i := slices.IndexFunc(in.files, func(f file) bool { return f.name == in.platform.Executable() })
 	return in.files[i]
+}
+
+// has says whether a file of the name goes with the executable.
+func (in input) has(name string) bool {
+	return slices.ContainsFunc(in.files, func(f file) bool { return f.name == name })
 }
 
 // size is that of all files together, in bytes.
@@ -137,7 +145,12 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 		}
 		warnings, err := d.inputs[i].check()
 		d.warnings = append(d.warnings, warnings...)
-		problems = append(problems, err)
+		problems = append(problems, err, refusePrivate(d.inputs[i], opts.Include))
+	}
+	for _, name := range opts.Include {
+		if !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
+			problems = append(problems, &InputError{Path: name, Problem: "is to be included and is in no platform's folder", Remedy: "give --include the name of a file beside an executable"})
+		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err

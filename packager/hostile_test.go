@@ -228,7 +228,7 @@ func TestLargeEvidenceOfOthers(t *testing.T) {
 	if _, err := packager.Attest(t.Context(), repo, "1.0.0", signer, []packager.Predicate{predicate}, packager.SignOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := packager.Inspect(t.Context(), repo, "1.0.0")
+	report, err := packager.Inspect(t.Context(), repo, "1.0.0", packager.InspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
@@ -57,6 +58,19 @@ type InspectedPlatform struct {
 	// Version is the layer's annotation, by which the runner's installer names
 	// the folder; empty if the image was not made as a fleeting plugin.
 	Version string `json:"version,omitempty"`
+	// Files are all that the layer holds; nil if they were not looked at.
+	Files []LayerFile `json:"files,omitempty"`
+	layer ocispec.Descriptor
+}
+
+// InspectOptions change what [Inspect] looks at. The zero value looks at
+// everything.
+type InspectOptions struct {
+	// SkipFiles leaves out the files of the layers, for which the layers of all
+	// platforms have to be fetched.
+	SkipFiles bool
+	// Report is told of each layer that is about to be fetched.
+	Report func(Event)
 }
 
 // InspectedSignature is one signature.
@@ -117,10 +131,10 @@ func (c Claimant) String() string {
 	return "a key"
 }
 
-// Inspect reads what a tag or digest stands for and everything that hangs off
-// it: platforms, sizes, versions, signatures, attestations, bills of materials,
-// aliases. Errors are those of the registry and [ErrNotPlugin].
-func Inspect(ctx context.Context, from Source, reference string) (*Report, error) {
+// Inspect reads what a tag or digest resolves to and its referrers: platforms,
+// sizes, versions, the files of each layer, signatures, attestations, bills of
+// materials, aliases. Errors are those of the registry and [ErrNotPlugin].
+func Inspect(ctx context.Context, from Source, reference string, opts InspectOptions) (*Report, error) {
 	t, err := readTree(ctx, from, reference)
 	if err != nil {
 		return nil, err
@@ -148,6 +162,11 @@ func Inspect(ctx context.Context, from Source, reference string) (*Report, error
 		r.Platforms = append(r.Platforms, p)
 		subjects = append(subjects, named{p.Platform, plain(entry)})
 	}
+	if !opts.SkipFiles {
+		if err := r.listFiles(ctx, from, serialised(opts.Report)); err != nil {
+			return nil, err
+		}
+	}
 	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, t.top.Digest); err != nil {
 		return nil, err
 	}
@@ -157,6 +176,36 @@ func Inspect(ctx context.Context, from Source, reference string) (*Report, error
 		}
 	}
 	return r, nil
+}
+
+// inspectParallel is how many layers are fetched at a time.
+const inspectParallel = 4
+
+// listFiles fetches each layer once, and lists its files.
+func (r *Report) listFiles(ctx context.Context, from Source, report func(Event)) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(inspectParallel)
+	first := map[digest.Digest]int{}
+	for i, p := range r.Platforms {
+		if _, known := first[p.Layer]; known || p.Layer == "" {
+			continue // images on several bases have one layer
+		}
+		first[p.Layer] = i
+		g.Go(func() (err error) {
+			report(Event{Kind: EventReading, Subject: p.Platform, Size: p.Size})
+			r.Platforms[i].Files, err = listLayer(gctx, from, p.layer)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, p := range r.Platforms {
+		if one, ok := first[p.Layer]; ok {
+			r.Platforms[i].Files = r.Platforms[one].Files
+		}
+	}
+	return nil
 }
 
 // named is a manifest and what to call it.
@@ -181,7 +230,8 @@ func inspectPlatform(ctx context.Context, from Source, entry ocispec.Descriptor)
 		return p, fmt.Errorf("platform %s: %w", p.Platform, err)
 	}
 	if layers := artifact.PluginLayers(m); len(layers) > 0 {
-		p.Layer, p.Size, p.Version = layers[0].Descriptor.Digest, layers[0].Descriptor.Size, layers[0].Version
+		p.layer, p.Version = layers[0].Descriptor, layers[0].Version
+		p.Layer, p.Size = p.layer.Digest, p.layer.Size
 	}
 	return p, nil
 }

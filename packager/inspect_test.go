@@ -49,7 +49,7 @@ func TestInspectShowsAll(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := packager.Inspect(t.Context(), repo, "1.0")
+		report, err := packager.Inspect(t.Context(), repo, "1.0", packager.InspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func TestInspectRefusesOtherThings(t *testing.T) {
 	reg := registrytest.New(t)
 	repo := repository(t, reg.Host+"/demo")
 	releasePlain(t, repo, "1.0.0")
-	if _, err := packager.Inspect(t.Context(), repo, "9.9.9"); err == nil {
+	if _, err := packager.Inspect(t.Context(), repo, "9.9.9", packager.InspectOptions{}); err == nil {
 		t.Error("no such tag: no error")
 	}
 }

@@ -41,7 +41,7 @@ func TestSingleManifest(t *testing.T) {
 		if _, err := packager.Attest(t.Context(), repo, "1.0.0", signer, []packager.Predicate{predicate}, packager.SignOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		report, err := packager.Inspect(t.Context(), repo, "1.0.0")
+		report, err := packager.Inspect(t.Context(), repo, "1.0.0", packager.InspectOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func TestNoImage(t *testing.T) {
 	if err != nil || len(bundles) == 0 {
 		t.Fatalf("%d bundles, %v", len(bundles), err)
 	}
-	report, err := packager.Inspect(t.Context(), repo, bundles[0].Digest.String())
+	report, err := packager.Inspect(t.Context(), repo, bundles[0].Digest.String(), packager.InspectOptions{})
 	if err != nil || len(report.Platforms) != 1 || report.Platforms[0].Platform != "unknown" {
 		t.Errorf("%+v, %v", report, err)
 	}

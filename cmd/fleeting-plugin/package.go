@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -90,10 +93,68 @@ func told(created *time.Time) string {
 
 func printPlatforms(w io.Writer, platforms []packager.PlatformResult) error {
 	rows := make([][]string, len(platforms))
+	var all []filesOf
 	for i, p := range platforms {
 		rows[i] = []string{p.Platform, size(p.Size), p.Digest.String()}
+		all = append(all, filesOf{p.Platform, p.Files})
 	}
-	return cli.Table(w, []string{"platform", "size", "manifest"}, rows)
+	if err := cli.Table(w, []string{"platform", "size", "manifest"}, rows); err != nil {
+		return err
+	}
+	return printFiles(w, all)
+}
+
+// filesOf is what the layer of a platform holds.
+type filesOf struct {
+	platform string
+	files    []packager.LayerFile
+}
+
+// printFiles lists every file of the layers; platforms with the same files have
+// one line. The size of an executable is that of its platform.
+func printFiles(w io.Writer, all []filesOf) error {
+	var lists []string
+	platforms := map[string][]string{}
+	for _, f := range all {
+		if f.files == nil {
+			continue
+		}
+		list := listOf(f.files)
+		if platforms[list] == nil {
+			lists = append(lists, list)
+		}
+		platforms[list] = append(platforms[list], f.platform)
+	}
+	if len(lists) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "\nfiles")
+	for _, list := range lists {
+		if _, err := fmt.Fprintf(w, "  %s: %s\n", strings.Join(platforms[list], ", "), list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listOf(files []packager.LayerFile) string {
+	words := make([]string, len(files))
+	for i, f := range files {
+		words[i] = f.Name
+		if strings.ContainsFunc(f.Name, func(r rune) bool { return !unicode.IsPrint(r) || r == ',' }) {
+			words[i] = strconv.Quote(f.Name)
+		}
+		switch {
+		case f.Kind != "":
+			words[i] += " (" + f.Kind + ")"
+		case f.Name != "plugin" && f.Name != "plugin.exe":
+			words[i] += " (" + size(f.Size) + ")"
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }
 
 // size writes bytes for people.
