@@ -82,7 +82,7 @@ var (
 	// ErrNoSpace: the folder of plugins, or its quota, has no space for it. What
 	// was there before is there still.
 	ErrNoSpace = errors.New("no space left")
-	// ErrSymlink: a symbolic link in the folder of plugins, where something would
+	// ErrSymlink: a symbolic link or junction in the folder of plugins, where something would
 	// be written or removed through it.
 	ErrSymlink = store.ErrSymlink
 

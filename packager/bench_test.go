@@ -14,7 +14,6 @@ import (
 	"runtime/metrics"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -141,15 +140,6 @@ func fileNames(b *testing.B, dir string) map[string]bool {
 		}
 	}
 	return names
-}
-
-func processCPU(b *testing.B) time.Duration {
-	b.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // serveRegistry is the variable with which this test's executable, started

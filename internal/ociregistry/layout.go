@@ -17,6 +17,7 @@ import (
 	"oras.land/oras-go/v2/errdef"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Layout is an OCI image layout folder (image-spec v1.1.1, image-layout.md).
@@ -179,10 +180,12 @@ func (l *Layout) Ingest(mediaType string, write func(io.Writer) error) (_ ocispe
 		return ocispec.Descriptor{}, err
 	}
 	desc := ocispec.Descriptor{MediaType: mediaType, Digest: d.Digest(), Size: info.Size()}
-	if err := os.Rename(f.Name(), filepath.Join(blobs, desc.Digest.Encoded())); err != nil {
-		return ocispec.Descriptor{}, err
+	target := filepath.Join(blobs, desc.Digest.Encoded())
+	if _, err := os.Lstat(target); err == nil {
+		// Windows replaces no file that may not be written.
+		return desc, os.Remove(f.Name())
 	}
-	return desc, nil
+	return desc, durable.Rename(f.Name(), target)
 }
 
 // PushManifest stores a manifest or index and points the tags at it.
