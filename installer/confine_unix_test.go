@@ -28,11 +28,5 @@ func confine(env func(string) string) error {
 	}
 	// Otherwise it would be killed, where a disk that is full makes writes fail.
 	signal.Ignore(syscall.SIGXFSZ)
-	var rlimit syscall.Rlimit
-	bound(&rlimit.Cur, size)
-	bound(&rlimit.Max, size)
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &rlimit)
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size, Max: size})
 }
-
-// bound sets a limit, which is signed on some systems.
-func bound[T int64 | uint64](field *T, to uint64) { *field = T(to) }

@@ -134,7 +134,7 @@ func TestUnknownTimeIsNotClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := packager.Inspect(t.Context(), source, "1.0.0", packager.InspectOptions{})
+	report, err := packager.Inspect(t.Context(), source, "1.0.0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,6 @@ func AccessRules() []AccessRule {
 		{"image", "GET", "/v2/images/*"},
 		{"network", "GET", "/v2.0/networks"},
 		{"network", "GET", "/v2.0/security-groups"}, // with server.security_groups
-		{"network", "GET", "/v2.0/ports"},           // with two networks of one name
 		{"volumev3", "GET", "/v3/*/types"},          // with server.volume_type
 	}
 }

@@ -59,7 +59,7 @@ func Check(ctx context.Context, raw []byte, opts ...Option) []Finding {
 	if errors.As(err, &mistakes) && (problems(mistakes.Problems).has("name") || problems(mistakes.Problems).has("tag")) {
 		return findings
 	}
-	servers, err := newOpenStack(client, config, logger).List(ctx)
+	servers, err := newOpenStack(client, config, found, logger).List(ctx)
 	if err != nil {
 		return append(findings, findingsOf("listing", err)...)
 	}

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -48,8 +47,7 @@ func (o *openstack) listed(ctx context.Context) ([]GroupServer, error) {
 	}
 	listed := make([]GroupServer, 0, len(servers))
 	for _, s := range servers {
-		internal, external := pick(s.Addresses, o.config.ipv6())
-		address := cmp.Or(external, internal)
+		_, address := o.address.pick(s.Addresses)
 		listed = append(listed, GroupServer{
 			Name: s.Name, ID: s.ID, State: stateForPeople(s, o.config.Name), Detail: s.Detail, Created: s.Created, Address: address,
 		})
@@ -74,17 +72,15 @@ func stateForPeople(s fleet.Server, group string) string {
 	return "unknown"
 }
 
-// open connects for one command that looks at servers or deletes them: of the
-// cloud it needs Keystone and Nova.
+// open connects for one command.
 func open(ctx context.Context, config Config, opts []Option) (*openstack, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
 	logger := hclog.NewNullLogger()
-	config.Server.VolumeType = "" // what Nova would need for it does not matter here
-	client, err := dial(ctx, config, New(opts...).opts, logger)
+	client, found, err := connect(ctx, config, New(opts...).opts, logger)
 	if err != nil {
 		return nil, err
 	}
-	return newOpenStack(client, config, logger), nil
+	return newOpenStack(client, config, found, logger), nil
 }

@@ -12,8 +12,7 @@ import (
 )
 
 // Gate stands in front of a registry: it records requests and breaks those
-// that a fault matches. What it lets through goes on to how the registry behaves,
-// see [Registry.Behave].
+// that a fault matches.
 type Gate struct {
 	next   http.Handler
 	mu     sync.Mutex
@@ -92,7 +91,7 @@ func (g *Gate) Forget() {
 	g.seen = nil
 }
 
-func (g *Gate) record(r *http.Request) (*Fault, http.Handler) {
+func (g *Gate) record(r *http.Request) *Fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.seen = append(g.seen, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Length: r.ContentLength})
@@ -104,16 +103,16 @@ func (g *Gate) record(r *http.Request) (*Fault, http.Handler) {
 		if f.hits <= f.Skip || f.Times > 0 && f.hits > f.Skip+f.Times {
 			continue
 		}
-		return f, g.next
+		return f
 	}
-	return nil, g.next
+	return nil
 }
 
 // ServeHTTP implements http.Handler.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f, next := g.record(r)
+	f := g.record(r)
 	if f == nil {
-		next.ServeHTTP(w, r)
+		g.next.ServeHTTP(w, r)
 		return
 	}
 	if f.Before != nil {
@@ -130,10 +129,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.Reset:
 		panic(http.ErrAbortHandler)
 	case f.CutAfter > 0:
-		next.ServeHTTP(&cutWriter{ResponseWriter: w, left: f.CutAfter}, r)
+		g.next.ServeHTTP(&cutWriter{ResponseWriter: w, left: f.CutAfter}, r)
 	case f.CutUpload > 0:
 		r.Body = &cutBody{ReadCloser: r.Body, left: f.CutUpload}
-		next.ServeHTTP(httptest.NewRecorder(), r)
+		g.next.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	case f.Stall:
 		w.Header().Set("Content-Length", "1000000")
@@ -145,7 +144,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		panic(http.ErrAbortHandler)
 	default:
-		next.ServeHTTP(w, r)
+		g.next.ServeHTTP(w, r)
 	}
 }
 

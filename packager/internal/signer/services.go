@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"strconv"
 	"strings"
@@ -183,7 +182,9 @@ func (s Services) once(ctx context.Context, method, url string, header http.Head
 	if err != nil {
 		return answer{}, err
 	}
-	maps.Copy(request.Header, header)
+	for name, values := range header {
+		request.Header[name] = values
+	}
 	request.Header.Set("User-Agent", "fleeting-plugin")
 	client := http.Client{Transport: s.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)

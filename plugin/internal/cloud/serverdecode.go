@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/netip"
 	"regexp"
-	"strings"
 	"time"
 )
 
@@ -119,8 +118,6 @@ func (s *scanner) addresses(network string, known []Address) []Address {
 			switch string(key) {
 			case "addr":
 				address.IP, _ = netip.ParseAddr(s.text())
-			case "OS-EXT-IPS-MAC:mac_addr":
-				address.MAC = strings.ToLower(s.text())
 			case "OS-EXT-IPS:type":
 				address.Floating = s.text() == "floating"
 			default:
