@@ -12,13 +12,13 @@ import (
 )
 
 // inject adds a fault that is written as text.
-func inject(t *testing.T, sim *openstacksim.Simulator, text string) (remove func()) {
+func inject(t *testing.T, sim *openstacksim.Simulator, text string) {
 	t.Helper()
 	rule, err := openstacksim.ParseRule(text)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sim.Inject(rule)
+	sim.Inject(rule)
 }
 
 // sight is how a client sees a server.

@@ -110,14 +110,7 @@ func (srv *server) status() string {
 	case vmBuilding:
 		return "BUILD"
 	case vmActive:
-		switch srv.task {
-		case "rebooting":
-			return "REBOOT"
-		case "rebooting_hard":
-			return "HARD_REBOOT"
-		default:
-			return "ACTIVE"
-		}
+		return activeStatus(srv.task)
 	case vmStopped:
 		return "SHUTOFF"
 	case vmPaused:
@@ -134,6 +127,18 @@ func (srv *server) status() string {
 		return "DELETED"
 	default:
 		return "UNKNOWN"
+	}
+}
+
+// activeStatus is the status of a server that runs, or is about to again.
+func activeStatus(task string) string {
+	switch task {
+	case "rebooting":
+		return "REBOOT"
+	case "rebooting_hard":
+		return "HARD_REBOOT"
+	default:
+		return "ACTIVE"
 	}
 }
 

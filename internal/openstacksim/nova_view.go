@@ -106,14 +106,19 @@ func (s *Simulator) view(c *call, srv *server, single bool) serverView {
 			v.SecurityGroups = append(v.SecurityGroups, nameRef{name})
 		}
 	}
+	s.viewEnd(srv, &v)
+	s.viewByVersion(c, srv, single, &v)
+	return v
+}
+
+// viewEnd changes what is shown of servers that are deleted or on the way.
+func (s *Simulator) viewEnd(srv *server, v *serverView) {
 	switch {
 	case srv.gone() && srv.fate.Ghost:
 		v.VMState = vmActive
 	case srv.gone(), srv.fate.Bare && (srv.task == taskDeleting || srv.task == taskSoftDeleting):
 		v.Metadata = map[string]string{}
 	}
-	s.viewByVersion(c, srv, single, &v)
-	return v
 }
 
 // viewByVersion adds the fields that came with microversions.
