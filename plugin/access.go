@@ -22,11 +22,13 @@ func AccessRules() []AccessRule {
 		{"compute", "GET", "/v2.1/os-keypairs"},          // with server.key_name
 		{"compute", "GET", "/v2.1/os-server-groups"},     // with server.server_group
 		{"compute", "GET", "/v2.1/os-availability-zone"}, // with server.availability_zone
-		{"compute", "GET", "/v2.1/limits"},               // for the command plan
+		{"compute", "GET", "/v2.1/limits"},               // for the commands plan and check
 		{"image", "GET", "/v2/images"},
 		{"image", "GET", "/v2/images/*"},
 		{"network", "GET", "/v2.0/networks"},
+		{"network", "GET", "/v2.0/subnets"},         // for the command check
 		{"network", "GET", "/v2.0/security-groups"}, // with server.security_groups
+		{"network", "GET", "/v2.0/ports"},           // with two networks of one name
 		{"volumev3", "GET", "/v3/*/types"},          // with server.volume_type
 	}
 }

@@ -5,16 +5,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
 
 // Finding is one thing that was looked at for [Check].
 type Finding struct {
+	// Runner is the name of the [[runners]] entry; empty for what is about the
+	// whole file, or no config.toml.
+	Runner string `json:"runner,omitempty"`
 	// Subject is what: a setting, or a step such as "authentication".
 	Subject string `json:"subject"`
 	// Detail is what was found, or what is wrong.
@@ -33,37 +39,105 @@ func good(subject, detail string) Finding { return Finding{Subject: subject, Det
 // findings that are not OK. They do not keep it from looking at the rest, as
 // far as that can be looked at.
 func Check(ctx context.Context, raw []byte, opts ...Option) []Finding {
+	return inspect(ctx, raw, opts).findings
+}
+
+// inspection is what was found about a plugin_config, with what else depends on it.
+type inspection struct {
+	findings []Finding
+	place    string // where servers are made; empty if it is not known
+	os       string // of the image; empty if it is not known
+	servers  int    // of the group
+	room     int    // for more servers in the project's quota, -1 for no limit or not known
+	limit    string // what runs out first
+}
+
+func inspect(ctx context.Context, raw []byte, opts []Option) inspection {
 	config, err := ParseConfig(raw)
-	findings := findingsOf("configuration", err)
+	report := inspection{room: -1, findings: findingsOf("configuration", err)}
 	if err == nil {
-		findings = []Finding{good("configuration", "group "+config.Name+", tag "+config.Tag)}
+		report.findings = []Finding{good("configuration", "group "+config.Name+", tag "+config.Tag)}
 	}
 	if config.Cloud == "" {
-		return append(findings, config.Server.localFindings()...)
+		report.findings = append(report.findings, config.Server.localFindings()...)
+		return report
 	}
+	report.inspectCloud(ctx, config, err, New(opts...).opts)
+	return report
+}
+
+// inspectCloud looks at the cloud of a configuration, which may have mistakes.
+func (i *inspection) inspectCloud(ctx context.Context, config Config, mistaken error, opts options) {
+	add := func(findings ...Finding) { i.findings = append(i.findings, findings...) }
 	logger := hclog.NewNullLogger()
-	client, unreached := dial(ctx, config, New(opts...).opts, logger)
-	if unreached != nil {
-		findings = append(findings, findingsOf("cloud "+config.Cloud, unreached)...)
-		return append(findings, config.Server.localFindings()...)
+	client, err := dial(ctx, config, opts, logger)
+	if err != nil {
+		add(findingsOf("cloud "+config.Cloud, err)...)
+		add(config.Server.localFindings()...)
+		return
 	}
 	defer client.Close()
-	findings = append(findings,
-		good("authentication", client.Place()), good("microversion", client.Microversion().String()))
+	i.place = client.Place()
+	add(good("authentication", i.place))
+	add(loginFindings(client.Login())...)
+	add(good("microversion", client.Microversion().String()))
 	found, wrong, failed := resolve(ctx, client, config, logger)
-	findings = append(findings, found.findings(config, wrong)...)
+	found.families(ctx, client, config, &wrong)
+	add(found.findings(config, wrong)...)
 	for _, err := range failed {
-		findings = append(findings, findingsOf("cloud "+config.Cloud, err)...)
+		add(findingsOf("cloud "+config.Cloud, err)...)
+	}
+	if found.image.ID != "" {
+		i.os = platformOf(found.image).os
 	}
 	var mistakes *ConfigError
-	if errors.As(err, &mistakes) && (problems(mistakes.Problems).has("name") || problems(mistakes.Problems).has("tag")) {
-		return findings
+	if errors.As(mistaken, &mistakes) && (problems(mistakes.Problems).has("name") || problems(mistakes.Problems).has("tag")) {
+		return
 	}
-	servers, err := newOpenStack(client, config, found, logger).List(ctx)
+	servers, err := newOpenStack(client, config, logger).List(ctx)
 	if err != nil {
-		return append(findings, findingsOf("listing", err)...)
+		add(findingsOf("listing", err)...)
+		return
 	}
-	return append(findings, good("listing", fmt.Sprintf("servers with the group's tag: %d", len(servers))))
+	add(good("listing", fmt.Sprintf("servers with the group's tag: %d", len(servers))))
+	i.inspectQuota(ctx, client, found, servers, config.Name)
+}
+
+// inspectQuota finds how many servers fit. Credentials that may not ask for the
+// limits leave it open.
+func (i *inspection) inspectQuota(ctx context.Context, client *cloud.Client, found resources, servers []fleet.Server, group string) {
+	for _, s := range servers {
+		if s.Owned && fleet.IsName(group, s.Name) {
+			i.servers++
+		}
+	}
+	if found.flavor.ID == "" {
+		return
+	}
+	if limits, err := client.Limits(ctx); err == nil {
+		i.room, i.limit = limits.Room(found.flavor)
+	}
+}
+
+// loginFindings are about the entry of clouds.yaml and its files.
+func loginFindings(login cloud.Login) []Finding {
+	var findings []Finding
+	for _, file := range login.Files {
+		findings = append(findings, fileFindings("clouds.yaml", file)...)
+	}
+	if login.Insecure {
+		findings = append(findings, note("clouds.yaml", "verify is false: the cloud's certificate is not checked, and whoever controls the network can read the credentials; set cacert instead")...)
+	}
+	if address, err := url.Parse(login.AuthURL); err == nil && address.Scheme == "http" && !onThisMachine(address.Hostname()) {
+		findings = append(findings, note("clouds.yaml", "auth_url %s has no TLS: credentials and tokens can be read on the network; use https", login.AuthURL)...)
+	}
+	return findings
+}
+
+// onThisMachine tells whether what is sent to a host reaches no network.
+func onThisMachine(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
 // localFindings are about what needs no cloud.
@@ -92,7 +166,7 @@ func (r resources) findings(config Config, wrong problems) []Finding {
 		all = append(all, Finding{Subject: p.Key, Detail: p.Text})
 	}
 	order := []string{
-		"server.flavor", "server.image", "server.networks", "address_network", "server.security_groups", "server.server_group",
+		"server.flavor", "server.image", "server.networks", "address_network", "address_family", "server.security_groups", "server.server_group",
 		"server.availability_zone", "server.key_name", "server.user_data", "server.user_data_file", "server.volume_size", "server.volume_type",
 	}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Subject) - slices.Index(order, b.Subject) })

@@ -6,14 +6,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 )
 
-// CheckRunner looks at what a runner's config.toml, as decoded from TOML, says
-// of one of its [[runners]] entries beside plugin_config: whether the runner
-// starts the plugin, can log in to servers, and how many it may ask for. It
-// reads the files that key_path and plugin name, from the working directory if
-// they are relative, as the runner does. It does not connect to a server.
-func CheckRunner(file, entry map[string]any) []Finding {
+// CheckRunner looks at what a runner's config.toml says of one of its [[runners]]
+// entries beside plugin_config: whether the runner starts the plugin, can log in
+// to servers, and how many it may ask for. It reads the files that key_path and
+// plugin name, from the working directory if they are relative, as the runner
+// does. It does not connect to a server. os is the operating system of the image,
+// in Go's words; empty if it is not known.
+func CheckRunner(config RunnerConfig, entry map[string]any, os string) []Finding {
 	autoscaler, _ := entry["autoscaler"].(map[string]any)
 	var findings []Finding
 	if err := Misplaced(autoscaler); err != nil {
@@ -23,7 +26,8 @@ func CheckRunner(file, entry map[string]any) []Finding {
 	findings = append(findings, checkExecutor(entry)...)
 	findings = append(findings, checkPlugin(autoscaler)...)
 	findings = append(findings, checkMaxInstances(autoscaler)...)
-	findings = append(findings, checkConcurrent(file, entry, autoscaler)...)
+	findings = append(findings, checkConcurrent(config.Content, entry, autoscaler)...)
+	findings = append(findings, checkVersion(config.RunnerVersion, autoscaler)...)
 	connector, ok := autoscaler["connector_config"].(map[string]any)
 	if !ok {
 		return append(findings, Finding{
@@ -32,7 +36,7 @@ func CheckRunner(file, entry map[string]any) []Finding {
 		})
 	}
 	findings = append(findings, checkKeys("connector_config.", connector, connectorKeys())...)
-	return append(findings, checkConnector(connector, autoscaler)...)
+	return append(findings, checkConnector(connector, autoscaler, os)...)
 }
 
 // note is something that stops nothing and is perhaps not meant.
@@ -44,16 +48,37 @@ func note(subject, format string, args ...any) []Finding {
 // https://docs.gitlab.com/runner/executors/
 func checkExecutor(entry map[string]any) []Finding {
 	const subject = "executor"
-	switch executor := entry[subject].(type) {
-	case nil:
-		return note(subject, "is not set; docker-autoscaler and instance are those that start a plugin")
-	case string:
-		if executor == "docker-autoscaler" || executor == "instance" {
-			return []Finding{good(subject, executor)}
+	starters := []string{"docker-autoscaler", "instance"}
+	executor, isText := entry[subject].(string)
+	switch {
+	case entry[subject] != nil && !isText:
+		return []Finding{{Subject: subject, Detail: fmt.Sprintf("must be %s, not %s", text, kindOf(entry[subject]))}}
+	case executor == "":
+		return []Finding{{Subject: subject, Detail: "is not set; docker-autoscaler and instance are those that start a plugin"}}
+	case !slices.Contains(starters, executor):
+		detail := executor + " starts no plugin, so jobs run elsewhere or not at all; docker-autoscaler and instance do"
+		if near := nearest.To(executor, starters, 1); len(near) == 1 {
+			detail += "; did you mean " + near[0] + "?"
 		}
-		return note(subject, "%s starts no plugin; docker-autoscaler and instance do", executor)
+		return []Finding{{Subject: subject, Detail: detail}}
+	case executor == "instance":
+		return []Finding{good(subject, executor)}
+	}
+	return append([]Finding{good(subject, executor)}, checkDocker(entry)...)
+}
+
+// checkDocker: the docker-autoscaler executor runs no job without its section.
+func checkDocker(entry map[string]any) []Finding {
+	const subject = "runners.docker"
+	section, isSection := entry["docker"].(map[string]any)
+	image, _ := section["image"].(string)
+	switch {
+	case !isSection:
+		return []Finding{{Subject: subject, Detail: "is missing, and docker-autoscaler runs no job without it; add [runners.docker] with image, which jobs use that name none"}}
+	case image == "":
+		return note(subject, "image is not set, so jobs that name no image fail")
 	default:
-		return []Finding{{Subject: subject, Detail: fmt.Sprintf("must be %s, not %s", text, kindOf(executor))}}
+		return []Finding{good(subject, "image "+image)}
 	}
 }
 

@@ -6,7 +6,10 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
+
+	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 )
@@ -29,6 +32,10 @@ func autoscalerKeys() map[string]string {
 		"delete_instances_on_shutdown": flag, "update_interval": other, "update_interval_when_expecting": other,
 		"instance_acquire_timeout": other, "instance_operation_time_buckets": other, "state_storage": other,
 		"scale_throttle": other, "vm_isolation": other, "log_internal_ip": flag, "log_external_ip": flag,
+		"deletion_retry_interval": other, "shutdown_deletion_interval": other, "shutdown_deletion_retries": whole,
+		"failure_threshold": whole, "reservation_throttling": flag, "instance_creation_time_buckets": other,
+		"instance_is_running_time_buckets": other, "instance_deletion_time_buckets": other,
+		"instance_readiness_time_buckets": other, "instance_life_duration_buckets": other,
 	}
 }
 
@@ -121,27 +128,28 @@ func checkMaxInstances(autoscaler map[string]any) []Finding {
 		}
 		return note(subject, "%s, so the runner may ask for as many servers as the plugin makes: %d", is, maxSize)
 	case n > maxSize:
-		return note(subject, "is %d, and a group has %d at most", n, maxSize)
+		return []Finding{{Subject: subject, Detail: fmt.Sprintf("is %d, and a group has %d servers at most: the runner does not start; divide the servers over several [[runners]] entries", n, maxSize)}}
 	default:
 		return []Finding{{Subject: subject, Detail: fmt.Sprintf("up to %d servers", n), OK: true}}
 	}
 }
 
 // checkConnector tells whether there is something to log in with. The plugin
-// provisions no credentials, so they have to be here.
-func checkConnector(connector, autoscaler map[string]any) []Finding {
+// provisions no credentials, so they have to be here. What the entry leaves open
+// follows from the image.
+func checkConnector(connector, autoscaler map[string]any, imageOS string) []Finding {
 	var missing []string
 	username, _ := connector["username"].(string)
 	password, _ := connector["password"].(string)
 	key, _ := connector["key_path"].(string)
 	static, _ := connector["use_static_credentials"].(bool)
-	protocol, _ := connector["protocol"].(string)
+	protocol, because := protocolOf(connector, imageOS)
 	if username == "" {
 		missing = append(missing, "username")
 	}
-	switch winrm := strings.HasPrefix(protocol, "winrm"); {
+	switch winrm := strings.HasPrefix(string(protocol), "winrm"); {
 	case winrm && password == "":
-		missing = append(missing, "password, which "+protocol+" needs")
+		missing = append(missing, fmt.Sprintf("password, which %s needs%s", protocol, because))
 	case !winrm && password == "" && key == "":
 		missing = append(missing, "key_path or password")
 	}
@@ -149,6 +157,11 @@ func checkConnector(connector, autoscaler map[string]any) []Finding {
 		missing = append(missing, "use_static_credentials = true")
 	}
 	var findings []Finding
+	if _, known := provider.DefaultProtocolPorts[protocol]; !known {
+		findings = append(findings, Finding{
+			Subject: "connector_config.protocol", Detail: fmt.Sprintf("must be ssh, winrm or winrm+https, not %q", protocol),
+		})
+	}
 	if len(missing) > 0 {
 		findings = append(findings, Finding{
 			Subject: "connector_config", Detail: "the runner cannot log in to servers without " + strings.Join(missing, ", "),
@@ -158,10 +171,136 @@ func checkConnector(connector, autoscaler map[string]any) []Finding {
 		findings = append(findings, checkKey(key))
 	}
 	if len(missing) == 0 {
-		findings = append(findings, good("connector_config", "logs in as "+username))
+		findings = append(findings, good("connector_config", fmt.Sprintf("logs in as %s by %s%s", username, protocol, because)))
 		findings = append(findings, checkLogin(connector, autoscaler)...)
 	}
 	return findings
+}
+
+// protocolOf is how the runner reaches servers, with the reason where it follows
+// from the image.
+func protocolOf(connector map[string]any, imageOS string) (protocol provider.Protocol, because string) {
+	set, _ := connector["protocol"].(string)
+	os, _ := connector["os"].(string)
+	if os == "" && set == "" && imageOS == "windows" {
+		because = " (the image has os_type=windows)"
+	}
+	complete := platform{os: imageOS}.complete(provider.ConnectorConfig{OS: os, Protocol: provider.Protocol(set)})
+	return complete.Protocol, because
+}
+
+// A later setting is one that older runners ignore.
+type later struct {
+	section, key, since string
+	// means is what ignoring it does; empty if jobs run all the same.
+	means string
+}
+
+// laterSettings are of the sections that the plugin's guides show. The versions are
+// those of the runner's releases whose configuration first has the key.
+func laterSettings() []later {
+	const connector = "connector_config"
+	return []later{
+		{connector, "protocol_port", "17.11.0", "the runner connects to the protocol's default port"},
+		{"", "scale_throttle", "17.0.0", ""},
+		{"", "update_interval", "17.0.0", ""},
+		{"", "update_interval_when_expecting", "17.0.0", ""},
+		{"", "state_storage", "17.5.0", ""},
+		{"", "instance_acquire_timeout", "18.1.0", ""},
+		{"", "log_internal_ip", "18.2.0", ""},
+		{"", "log_external_ip", "18.2.0", ""},
+		{"", "deletion_retry_interval", "18.3.0", ""},
+		{"", "failure_threshold", "18.3.0", ""},
+		{"", "shutdown_deletion_interval", "18.3.0", ""},
+		{"", "shutdown_deletion_retries", "18.3.0", ""},
+		{"", "reservation_throttling", "18.7.0", ""},
+	}
+}
+
+// oldestRunner is the first that the plugin is known to work with.
+const oldestRunner = "16.11.0"
+
+// checkVersion compares what an entry uses with the version of the runner.
+func checkVersion(version string, autoscaler map[string]any) []Finding {
+	const subject = "gitlab-runner"
+	connector, _ := autoscaler["connector_config"].(map[string]any)
+	needs := []later{}
+	for _, setting := range laterSettings() {
+		section := autoscaler
+		if setting.section != "" {
+			section = connector
+		}
+		if value, set := section[setting.key]; set && !isDefaultPort(setting.key, value, connector) {
+			needs = append(needs, setting)
+		}
+	}
+	if connector["protocol"] == "winrm+https" {
+		needs = append(needs, later{"connector_config", `protocol = "winrm+https"`, "17.11.0", "the runner cannot connect"})
+	}
+	if version == "" {
+		return unknownVersion(subject, needs)
+	}
+	if older(version, oldestRunner) {
+		return []Finding{{Subject: subject, Detail: fmt.Sprintf("version %s is older than %s, the first that the plugin works with", version, oldestRunner)}}
+	}
+	findings := []Finding{good(subject, "version "+version)}
+	for _, setting := range needs {
+		subject := strings.TrimPrefix(setting.section+"."+setting.key, ".")
+		switch {
+		case !older(version, setting.since):
+		case setting.means != "":
+			findings = append(findings, Finding{Subject: subject, Detail: fmt.Sprintf(
+				"needs GitLab Runner %s or later; %s does not know it, and %s", setting.since, version, setting.means)})
+		default:
+			findings = append(findings, note(subject, "needs GitLab Runner %s or later; %s ignores it", setting.since, version)...)
+		}
+	}
+	return findings
+}
+
+// unknownVersion tells the newest version that what is used needs.
+func unknownVersion(subject string, needs []later) []Finding {
+	var newest later
+	for _, setting := range needs {
+		if newest.since == "" || older(newest.since, setting.since) {
+			newest = setting
+		}
+	}
+	if newest.since == "" {
+		return nil
+	}
+	return note(subject, "is not in the path, so its version is not known; %s needs %s or later", newest.key, newest.since)
+}
+
+// isDefaultPort tells a port that is dialled without the setting, too.
+func isDefaultPort(key string, value any, connector map[string]any) bool {
+	if key != "protocol_port" {
+		return false
+	}
+	protocol, _ := protocolOf(connector, "")
+	port, _ := value.(int64)
+	return port == 0 || int(port) == provider.DefaultProtocolPorts[protocol]
+}
+
+// older compares versions of the form 17.11.0; what follows, as in 17.11.0~beta,
+// does not count.
+func older(a, b string) bool {
+	return slices.Compare(numbers(a), numbers(b)) < 0
+}
+
+func numbers(version string) []int {
+	var parts []int
+	for part := range strings.SplitSeq(version, ".") {
+		if end := strings.IndexFunc(part, func(r rune) bool { return r < '0' || r > '9' }); end >= 0 {
+			part = part[:end]
+		}
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			break
+		}
+		parts = append(parts, n)
+	}
+	return parts
 }
 
 func checkKey(path string) Finding {

@@ -45,6 +45,14 @@ type Config struct {
 	// default: `ipv4`
 	AddressFamily string `json:"address_family"`
 
+	// Whether a server takes jobs only once Nova shows its floating address. Set it
+	// if the cloud attaches one by itself and `use_external_addr` is set in
+	// `connector_config`: Nova may show the address a minute late, and the runner
+	// would connect to the fixed address until then.
+	//
+	// default: `false`
+	WaitForFloatingIP bool `json:"wait_for_floating_ip"`
+
 	// The time that a server gets to come up. One that is in BUILD for longer is
 	// deleted.
 	//
@@ -65,6 +73,9 @@ type Config struct {
 	// default: `10`, growing
 	MaxParallelCreates *int `json:"max_parallel_creates"`
 }
+
+// ipv6 reports whether the runner connects to IPv6 addresses.
+func (c *Config) ipv6() bool { return c.AddressFamily == "ipv6" }
 
 // ServerConfig is the plugin_config.server section.
 type ServerConfig struct {
@@ -122,7 +133,8 @@ type ServerConfig struct {
 
 	// Metadata that servers get, 127 entries at most. A key has 1 to 255 letters,
 	// digits, blanks or any of `-_:.`, a value no more than 255 characters. The
-	// key `fleeting:group` is the plugin's own.
+	// keys `fleeting:group`, `fleeting:network` and `fleeting:platform` are the
+	// plugin's own.
 	Metadata map[string]string `json:"metadata"`
 
 	// The zone that servers are put into; the cloud chooses one if it is not set.

@@ -1,8 +1,10 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
 
@@ -30,6 +32,9 @@ func (g *InstanceGroup) Increase(_ context.Context, n int) (succeeded int, err e
 	if err != nil {
 		return 0, err
 	}
+	if !state.cloud.supply.ready() {
+		return 0, nil
+	}
 	return state.group.Increase(n), nil
 }
 
@@ -55,14 +60,24 @@ func (g *InstanceGroup) ConnectInfo(_ context.Context, instance string) (info pr
 	if err != nil {
 		return info, fmt.Errorf("instance %s: %w", instance, err)
 	}
-	internal, external := state.cloud.address.pick(server.Addresses)
+	internal, external := pick(server.Addresses, state.cloud.config.ipv6())
 	if internal == "" {
 		return info, fmt.Errorf("instance %s: no address to connect to", instance)
 	}
-	return provider.ConnectInfo{
-		ConnectorConfig: state.cloud.images.platform(server.Image).complete(state.connector),
+	info = provider.ConnectInfo{
+		ConnectorConfig: state.cloud.supply.images.platform(server).complete(state.connector),
 		ID:              instance, InternalAddr: internal, ExternalAddr: external,
-	}, nil
+	}
+	if external == "" {
+		info.ExternalAddr = internal
+		if age := time.Since(server.Created); age < lateAddress {
+			// Not while the runner may be trying this answer: it gives servers up
+			// whose answer expires before it got through.
+			expires := time.Now().Add(cmp.Or(state.connector.Timeout, connectTimeout) + time.Minute)
+			info.Expires = &expires
+		}
+	}
+	return info, nil
 }
 
 // Heartbeat fails when a server is gone or no longer running, and not when the

@@ -27,6 +27,10 @@ const (
 	updateTimeout = 50 * time.Second
 	// heartbeatTimeout bounds the call of a heartbeat: a job waits for it.
 	heartbeatTimeout = 5 * time.Second
+	// lateAddress is how old a server may be whose floating address may still come.
+	lateAddress = 15 * time.Minute
+	// connectTimeout is the runner's, unless it is set.
+	connectTimeout = 10 * time.Minute
 	// shutdownTimeout bounds how long a shutdown goes on with deletions. The
 	// runner ends the process when it does not want to wait any more.
 	shutdownTimeout = 10 * time.Minute
@@ -96,8 +100,9 @@ func (g *InstanceGroup) UnmarshalJSON(raw []byte) (err error) {
 	return json.Unmarshal(raw, &g.config)
 }
 
-// Init authenticates, finds everything that the configuration names, and
-// starts to work. It creates nothing.
+// Init authenticates, looks up what the configuration names, and starts to work.
+// It creates nothing. Of the cloud it needs Keystone and Nova: while anything else
+// is missing, the servers that exist are kept and deleted, and none is created.
 func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings provider.Settings) (info provider.ProviderInfo, err error) {
 	defer guard("Init", logger, &err)
 	g.mu.Lock()
@@ -108,12 +113,23 @@ func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings 
 	if err := g.config.check(); err != nil {
 		return info, err
 	}
-	client, found, err := connect(ctx, g.config, g.opts, logger)
+	client, err := dial(ctx, g.config, g.opts, logger)
 	if err != nil {
 		return info, err
 	}
+	data, problem := g.config.Server.loadUserData()
+	if problem != nil {
+		client.Close()
+		return info, problems{*problem}.err()
+	}
+	config := g.config
+	// Read once: names may be looked up again, while the file changes.
+	config.Server.UserData, config.Server.UserDataFile = string(data), ""
+	openstack := newOpenStack(client, config, logger)
+	openstack.supply.lookUp(ctx)
 	//nolint:contextcheck // the work outlives the call of Init that starts it
-	g.state = start(client, found, g.config, settings.ConnectorConfig, logger)
+	g.state = start(openstack, settings.ConnectorConfig, logger)
+	found, _ := openstack.supply.get()
 	logger.Info("group ready", "cloud", g.config.Cloud, "name", g.config.Name, "tag", g.config.Tag,
 		"microversion", client.Microversion().String(), "flavor", found.flavor.Name, "image", found.image.ID)
 	warnAboutConnector(settings.ConnectorConfig, logger)
@@ -142,30 +158,9 @@ func dial(ctx context.Context, config Config, opts options, logger hclog.Logger)
 	})
 }
 
-// connect opens the cloud and finds what the configuration names.
-func connect(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, resources, error) {
-	client, err := dial(ctx, config, opts, logger)
-	if err != nil {
-		return nil, resources{}, err
-	}
-	found, wrong, failed := resolve(ctx, client, config, logger)
-	err = wrong.err()
-	if len(failed) > 0 {
-		err = failed[0] // it stands for all
-	}
-	if err != nil {
-		client.Close()
-		return nil, resources{}, err
-	}
-	for _, doubt := range found.doubts {
-		logger.Warn("perhaps not meant", "setting", doubt.Subject, "detail", doubt.Detail)
-	}
-	return client, found, nil
-}
-
-// start makes the group and the goroutine that does its work.
-func start(client *cloud.Client, found resources, config Config, connector provider.ConnectorConfig, logger hclog.Logger) *running {
-	openstack := newOpenStack(client, config, found, logger)
+// start makes the group and the goroutines that do its work.
+func start(openstack *openstack, connector provider.ConnectorConfig, logger hclog.Logger) *running {
+	config := openstack.config
 	group := fleet.New(fleet.Settings{
 		Name: config.Name, MaxSize: maxSize,
 		Creates: config.creates(), Deletes: fleet.Parallel{Start: deletesStart, Most: deletesMost},
@@ -173,32 +168,33 @@ func start(client *cloud.Client, found resources, config Config, connector provi
 		Random: rand.Float64,
 	}, openstack, slogger(logger), time.Now)
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			work(ctx, group, logger)
-			select {
-			case <-ctx.Done():
-			case <-time.After(time.Second): // a panic that repeats must not spin
+	var workers sync.WaitGroup
+	for _, run := range []func(context.Context){group.Run, openstack.supply.run} {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				work(ctx, run, logger)
+				select {
+				case <-ctx.Done():
+				case <-time.After(time.Second): // a panic that repeats must not spin
+				}
 			}
-		}
-	}()
+		})
+	}
 	return &running{
 		group: group, cloud: openstack, connector: connector, log: logger,
 		stop: func() {
 			cancel()
-			<-done
-			client.Close()
+			workers.Wait()
+			openstack.client.Close()
 		},
 	}
 }
 
-// work runs the group, and survives its panics.
-func work(ctx context.Context, group *fleet.Group, logger hclog.Logger) {
+// work runs a part of the group, and survives its panics.
+func work(ctx context.Context, run func(context.Context), logger hclog.Logger) {
 	var err error
 	defer guard("group", logger, &err)
-	group.Run(ctx)
+	run(ctx)
 }
 
 // creates is how many creations a group may have under way: what is set, or

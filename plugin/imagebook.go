@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
 )
 
 const (
@@ -15,6 +16,9 @@ const (
 	imageFresh = 10 * time.Second
 	// imageRetry is the pause after an image could not be looked at.
 	imageRetry = time.Minute
+	// learnTimeout and learnMost bound the looking at images of one listing.
+	learnTimeout = 5 * time.Second
+	learnMost    = 10
 )
 
 // imageBook knows the image to create servers of, and what the images of
@@ -29,17 +33,15 @@ type imageBook struct {
 	mu        sync.Mutex
 	current   cloud.Image
 	looked    time.Time
-	platforms map[string]platform
+	platforms map[string]platform // by image
 	retry     map[string]time.Time
 }
 
-func newImageBook(client *cloud.Client, wanted string, current cloud.Image, log *slog.Logger) *imageBook {
-	b := &imageBook{
+func newImageBook(client *cloud.Client, wanted string, log *slog.Logger) *imageBook {
+	return &imageBook{
 		client: client, wanted: wanted, log: log, lookup: make(chan struct{}, 1),
 		platforms: map[string]platform{}, retry: map[string]time.Time{},
 	}
-	b.take(current)
-	return b
 }
 
 // newest returns the image to create servers of. A name is looked up again
@@ -54,10 +56,17 @@ func (b *imageBook) newest(ctx context.Context) (cloud.Image, error) {
 	b.mu.Lock()
 	current, fresh := b.current, time.Since(b.looked) < imageFresh || b.current.ID == b.wanted
 	b.mu.Unlock()
-	if fresh {
+	if fresh && current.ID != "" {
 		return current, nil
 	}
 	found, err := b.client.ResolveImage(ctx, b.wanted)
+	if cloud.Unanswered(err) && current.ID != "" {
+		b.log.Warn("images cannot be looked up, going on with the last one", "image", current.ID, "reason", err.Error())
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.looked = time.Now()
+		return current, nil
+	}
 	if err != nil {
 		return cloud.Image{}, err
 	}
@@ -79,35 +88,55 @@ func (b *imageBook) take(found cloud.Image) {
 	b.platforms[found.ID] = platformOf(found)
 }
 
-// learn looks at the image of a server that was made by an earlier process.
-// It makes a call only for an image that is not known.
-func (b *imageBook) learn(ctx context.Context, id string) {
-	b.mu.Lock()
-	_, known := b.platforms[id]
-	wait := time.Now().Before(b.retry[id])
-	if !known && !wait {
-		b.retry[id] = time.Now().Add(imageRetry)
+// learn looks at the images of servers that were made by an earlier process. It
+// makes a call only for an image that is not known, and takes little time: the
+// group's listing waits for it.
+func (b *imageBook) learn(ctx context.Context, ids []string) {
+	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
+	defer cancel()
+	var pool sync.WaitGroup
+	for _, id := range b.unknown(ids) {
+		pool.Go(func() {
+			found, err := b.client.GetImage(ctx, id)
+			if err != nil {
+				return // it may be deleted; the present one is the best guess
+			}
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.platforms[id] = platformOf(found)
+		})
 	}
-	b.mu.Unlock()
-	if id == "" || known || wait {
-		return
-	}
-	found, err := b.client.GetImage(ctx, id)
-	if err != nil {
-		return // it may be deleted; the present one is the best guess
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.platforms[id] = platformOf(found)
+	pool.Wait()
 }
 
-// platform tells the platform of a server by its image; a server that boots
-// from a volume names none, and has that of the present one.
-func (b *imageBook) platform(id string) platform {
+// unknown returns the images to look at now.
+func (b *imageBook) unknown(ids []string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if p, ok := b.platforms[id]; ok {
+	var unknown []string
+	for _, id := range ids {
+		_, known := b.platforms[id]
+		if id == "" || known || time.Now().Before(b.retry[id]) || len(unknown) == learnMost {
+			continue
+		}
+		b.retry[id] = time.Now().Add(imageRetry)
+		unknown = append(unknown, id)
+	}
+	return unknown
+}
+
+// platform tells the platform of a server: what it says itself, that of its image,
+// or that of the present one, for it may boot from a volume and name none.
+func (b *imageBook) platform(server fleet.Server) platform {
+	if p, ok := parsePlatform(server.Platform); ok {
 		return p
 	}
-	return b.platforms[b.current.ID]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range []string{server.Image, b.current.ID} {
+		if p, ok := b.platforms[id]; ok {
+			return p
+		}
+	}
+	return platformOf(cloud.Image{})
 }

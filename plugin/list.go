@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -47,7 +48,8 @@ func (o *openstack) listed(ctx context.Context) ([]GroupServer, error) {
 	}
 	listed := make([]GroupServer, 0, len(servers))
 	for _, s := range servers {
-		_, address := o.address.pick(s.Addresses)
+		internal, external := pick(s.Addresses, o.config.ipv6())
+		address := cmp.Or(external, internal)
 		listed = append(listed, GroupServer{
 			Name: s.Name, ID: s.ID, State: stateForPeople(s, o.config.Name), Detail: s.Detail, Created: s.Created, Address: address,
 		})
@@ -72,15 +74,17 @@ func stateForPeople(s fleet.Server, group string) string {
 	return "unknown"
 }
 
-// open connects for one command.
+// open connects for one command that looks at servers or deletes them: of the
+// cloud it needs Keystone and Nova.
 func open(ctx context.Context, config Config, opts []Option) (*openstack, error) {
 	if err := config.check(); err != nil {
 		return nil, err
 	}
 	logger := hclog.NewNullLogger()
-	client, found, err := connect(ctx, config, New(opts...).opts, logger)
+	config.Server.VolumeType = "" // what Nova would need for it does not matter here
+	client, err := dial(ctx, config, New(opts...).opts, logger)
 	if err != nil {
 		return nil, err
 	}
-	return newOpenStack(client, config, found, logger), nil
+	return newOpenStack(client, config, logger), nil
 }

@@ -16,20 +16,23 @@ import (
 // openstack is the cloud that a group of package fleet works with: it turns
 // Nova's servers, states and errors into the group's.
 type openstack struct {
-	client  *cloud.Client
-	config  Config
-	found   resources
-	images  *imageBook
-	address addressChoice
+	client    *cloud.Client
+	config    Config
+	supply    *supply
+	addresses *addressBook
 }
 
-func newOpenStack(client *cloud.Client, config Config, found resources, logger hclog.Logger) *openstack {
+// newOpenStack returns a cloud whose servers can be listed and deleted. To create
+// some, its supply has to look up what they are made of.
+func newOpenStack(client *cloud.Client, config Config, logger hclog.Logger) *openstack {
+	client.Hide(config.Server.UserData)
+	client.Hide(slices.Collect(maps.Values(config.Server.Metadata))...)
+	supply := newSupply(client, config, logger)
 	return &openstack{
-		client:  client,
-		config:  config,
-		found:   found,
-		images:  newImageBook(client, config.Server.Image, found.image, slogger(logger)),
-		address: addressChoice{network: found.addressNetwork, ipv6: config.AddressFamily == "ipv6"},
+		client:    client,
+		config:    config,
+		supply:    supply,
+		addresses: &addressBook{client: client, supply: supply, config: config, ports: map[string]*knownPorts{}},
 	}
 }
 
@@ -43,16 +46,29 @@ func (o *openstack) List(ctx context.Context) ([]fleet.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.learn(ctx, listed)
 	servers := make([]fleet.Server, 0, len(listed))
 	for _, s := range listed {
-		server := o.server(s)
-		if server.Owned {
-			o.images.learn(ctx, server.Image)
-		}
-		servers = append(servers, server)
+		servers = append(servers, o.server(s))
 	}
 	return servers, nil
 }
+
+// learn looks up what listed servers do not say themselves.
+func (o *openstack) learn(ctx context.Context, listed []cloud.Server) {
+	own := slices.DeleteFunc(slices.Clone(listed), func(s cloud.Server) bool { return !o.owns(s) })
+	o.addresses.learn(ctx, own)
+	var images []string
+	for _, s := range own {
+		if s.Metadata[platformKey] == "" {
+			images = append(images, s.Image)
+		}
+	}
+	o.supply.images.learn(ctx, images)
+}
+
+// owns reports whether a server carries the owner mark.
+func (o *openstack) owns(s cloud.Server) bool { return s.Metadata[ownerKey] == o.config.Tag }
 
 // Get returns one server.
 func (o *openstack) Get(ctx context.Context, id string) (fleet.Server, error) {
@@ -78,11 +94,18 @@ func (o *openstack) Find(ctx context.Context, name string) ([]fleet.Server, erro
 
 // Create asks for one server.
 func (o *openstack) Create(ctx context.Context, name string) (fleet.Created, error) {
-	image, err := o.images.newest(ctx)
+	found, err := o.supply.get()
 	if err != nil {
 		return fleet.Created{}, createError(err)
 	}
-	accepted, err := o.client.CreateServer(ctx, o.spec(name, image.ID))
+	image, err := o.supply.images.newest(ctx)
+	if err != nil {
+		return fleet.Created{}, createError(err)
+	}
+	accepted, err := o.client.CreateServer(ctx, o.spec(name, found, image))
+	if errors.Is(err, cloud.ErrInvalid) || errors.Is(err, cloud.ErrConflict) {
+		o.supply.doubt()
+	}
 	if err != nil {
 		return fleet.Created{}, createError(err)
 	}
@@ -90,19 +113,26 @@ func (o *openstack) Create(ctx context.Context, name string) (fleet.Created, err
 }
 
 // spec describes one server of the group.
-func (o *openstack) spec(name, image string) cloud.ServerSpec {
+func (o *openstack) spec(name string, found resources, image cloud.Image) cloud.ServerSpec {
 	server := o.config.Server
 	metadata := maps.Clone(server.Metadata)
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
 	metadata[ownerKey] = o.config.Tag
+	// What a later process could not tell of the server while only Nova answers.
+	if p := platformOf(image); p != platformOf(cloud.Image{}) && len(metadata) < maxMetadata {
+		metadata[platformKey] = p.String()
+	}
+	if cloud.IsID(o.config.AddressNetwork) && !found.addressTwins && len(metadata) < maxMetadata {
+		metadata[networkKey] = found.addressNetwork.Name
+	}
 	return cloud.ServerSpec{
-		Name: name, Flavor: o.found.flavor.ID, Image: image,
-		Networks: o.found.networkIDs(), SecurityGroups: idsOf(o.found.securityGroups),
-		KeyName: server.KeyName, UserData: o.found.userData, ConfigDrive: server.ConfigDrive,
+		Name: name, Flavor: found.flavor.ID, Image: image.ID,
+		Networks: found.networkIDs(), SecurityGroups: idsOf(found.securityGroups),
+		KeyName: server.KeyName, UserData: found.userData, ConfigDrive: server.ConfigDrive,
 		Tags: append([]string{o.config.Tag}, server.Tags...), Metadata: metadata,
-		AvailabilityZone: server.AvailabilityZone, ServerGroup: o.found.serverGroup.ID,
+		AvailabilityZone: server.AvailabilityZone, ServerGroup: found.serverGroup.ID,
 		VolumeSize: server.VolumeSize, VolumeType: server.VolumeType,
 	}
 }
@@ -133,20 +163,25 @@ func (o *openstack) Unlock(ctx context.Context, id string) error {
 // server turns one of Nova's servers into the group's.
 func (o *openstack) server(s cloud.Server) fleet.Server {
 	server := fleet.Server{
-		ID: s.ID, Name: s.Name, Created: s.Created, Image: s.Image,
-		Owned:  s.Metadata[ownerKey] == o.config.Tag,
+		ID: s.ID, Name: s.Name, Created: s.Created, Image: s.Image, Platform: s.Metadata[platformKey],
+		Owned:  o.owns(s),
 		Phase:  phaseOf(s.Status, s.TaskState, s.Fault),
 		Detail: detailOf(s),
 	}
-	server.Addresses = make([]fleet.Address, 0, len(s.Addresses))
-	for _, a := range s.Addresses {
-		server.Addresses = append(server.Addresses, fleet.Address(a))
-	}
+	var known bool
+	server.Addresses, known = o.addresses.choose(s)
 	if server.Phase == fleet.Running {
-		if internal, _ := o.address.pick(server.Addresses); internal == "" {
+		switch internal, external := pick(server.Addresses, o.config.ipv6()); {
+		case !known:
+			server.Phase = fleet.Unknown
+			server.Detail += ", on which network its addresses are is not known yet"
+		case internal == "":
 			// Without an address the runner would connect to itself.
 			server.Phase = fleet.Building
 			server.Detail += ", without an address to connect to"
+		case external == "" && o.config.WaitForFloatingIP:
+			server.Phase = fleet.Building
+			server.Detail += ", without a floating address yet"
 		}
 	}
 	if server.Phase == fleet.Broken && s.Fault != "" {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+
+	"github.com/hashicorp/go-hclog"
 )
 
 // Intent is what the plugin would ask the cloud for.
@@ -24,7 +26,7 @@ type Intent struct {
 // Plan returns what creating a server would ask for, and how many fit into the
 // project's limits. It changes nothing.
 func Plan(ctx context.Context, config Config, opts ...Option) (Intent, error) {
-	o, err := open(ctx, config, opts)
+	o, found, err := openToCreate(ctx, config, opts)
 	if err != nil {
 		return Intent{}, err
 	}
@@ -33,11 +35,11 @@ func Plan(ctx context.Context, config Config, opts ...Option) (Intent, error) {
 	if err != nil {
 		return Intent{}, err
 	}
-	spec := o.spec(config.Name+"-RANDOM", o.found.image.ID)
+	spec := o.spec(config.Name+"-RANDOM", found, found.image)
 	size := base64.StdEncoding.EncodedLen(len(spec.UserData))
 	spec.UserData = nil
-	intent := Intent{Request: spec.Request(), Doubts: o.found.doubts}
-	for _, f := range o.found.disk(config.Server) {
+	intent := Intent{Request: spec.Request(), Doubts: found.doubts}
+	for _, f := range found.disk(config.Server) {
 		if !f.OK {
 			intent.Doubts = append(intent.Doubts, f)
 		}
@@ -45,6 +47,25 @@ func Plan(ctx context.Context, config Config, opts ...Option) (Intent, error) {
 	if size > 0 {
 		intent.Request = map[string]any{"request": spec.Request(), "user_data": fmt.Sprintf("%d of %d characters", size, maxUserData)}
 	}
-	intent.Room, intent.Limit = limits.Room(o.found.flavor)
+	intent.Room, intent.Limit = limits.Room(found.flavor)
 	return intent, nil
+}
+
+// openToCreate connects and finds everything that servers are made of.
+func openToCreate(ctx context.Context, config Config, opts []Option) (*openstack, resources, error) {
+	if err := config.check(); err != nil {
+		return nil, resources{}, err
+	}
+	logger := hclog.NewNullLogger()
+	client, err := dial(ctx, config, New(opts...).opts, logger)
+	if err != nil {
+		return nil, resources{}, err
+	}
+	o := newOpenStack(client, config, logger)
+	o.supply.lookUp(ctx)
+	found, err := o.supply.get()
+	if err != nil {
+		client.Close()
+	}
+	return o, found, err
 }

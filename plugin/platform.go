@@ -35,6 +35,14 @@ func platformOf(image cloud.Image) platform {
 	return p
 }
 
+// String is the form that servers carry in their metadata: "linux/amd64".
+func (p platform) String() string { return p.os + "/" + p.arch }
+
+func parsePlatform(text string) (platform, bool) {
+	os, arch, ok := strings.Cut(text, "/")
+	return platform{os: os, arch: arch}, ok && os != "" && arch != ""
+}
+
 // complete fills in what connector_config leaves open.
 func (p platform) complete(c provider.ConnectorConfig) provider.ConnectorConfig {
 	if c.OS == "" {

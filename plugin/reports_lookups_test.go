@@ -111,6 +111,19 @@ func TestReport30ListsAllPages(t *testing.T) {
 	})
 }
 
+func TestReport33NoCloudNoStart(t *testing.T) {
+	report(t, sim.Options{}, func(t *testing.T, w *world) {
+		for part, change := range map[string]map[string]any{
+			"/nonexistent/clouds.yaml":                       {"clouds_config": "/nonexistent/clouds.yaml"},
+			`no cloud "simulater"; it has: simulator, simul`: {"cloud": "simulater"},
+		} {
+			if err := w.startFails(t, change); !strings.Contains(err.Error(), part) {
+				t.Errorf("error without %q: %v", part, err)
+			}
+		}
+	})
+}
+
 // A missing clouds.yaml or image gave no clue:
 // https://github.com/kubernetes-sigs/cluster-api-provider-openstack/issues/2264 and /issues/2265
 func TestReport33MistakesNameTheThing(t *testing.T) {
@@ -119,8 +132,6 @@ func TestReport33MistakesNameTheThing(t *testing.T) {
 		change map[string]any
 		want   []string
 	}{
-		"no clouds.yaml":    {map[string]any{"clouds_config": "/nonexistent/clouds.yaml"}, []string{"/nonexistent/clouds.yaml"}},
-		"unknown cloud":     {map[string]any{"cloud": "simulater"}, []string{"simulater", "simulator"}},
 		"unknown image":     {map[string]any{"server.image": "Ubuntu 24.4"}, []string{"server.image", "Ubuntu 24.4", "Ubuntu 24.04"}},
 		"unknown flavor":    {map[string]any{"server.flavor": "m1.smal"}, []string{"server.flavor", "m1.smal", "m1.small"}},
 		"unknown network":   {map[string]any{"server.networks": []string{"privat"}}, []string{"server.networks", "privat", "private"}},
@@ -132,17 +143,7 @@ func TestReport33MistakesNameTheThing(t *testing.T) {
 		"several at a time": {map[string]any{"server.flavor": "nope", "server.image": "nope"}, []string{"server.flavor", "server.image"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			report(t, sim.Options{}, func(t *testing.T, w *world) {
-				err := w.startFails(t, row.change)
-				for _, part := range row.want {
-					if !strings.Contains(err.Error(), part) {
-						t.Errorf("error without %q: %v", part, err)
-					}
-				}
-				if shot := w.Snapshot(); len(shot.Servers) != 0 {
-					t.Errorf("servers: %+v", shot.Servers)
-				}
-			})
+			report(t, sim.Options{}, func(t *testing.T, w *world) { w.createsNothing(t, row.change, row.want...) })
 		})
 	}
 }

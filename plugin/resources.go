@@ -18,7 +18,8 @@ type resources struct {
 	flavor         cloud.Flavor
 	image          cloud.Image
 	networks       []cloud.Network
-	addressNetwork string // name
+	addressNetwork cloud.Network // the one to connect on
+	addressTwins   bool          // another of the networks has its name
 	securityGroups []cloud.Resource
 	serverGroup    cloud.Resource
 	keyPair        string
@@ -229,15 +230,21 @@ func (r *resolver) fit(wrong *problems) {
 // addressNetwork finds the network to connect on among those of the servers,
 // whichever of the two is given by name and whichever by ID.
 func (r *resolver) addressNetwork(wrong *problems) {
-	wanted := r.config.AddressNetwork
-	if wanted == "" && len(r.found.networks) == 1 {
-		r.found.addressNetwork = r.found.networks[0].Name
+	wanted, networks := r.config.AddressNetwork, r.found.networks
+	at := slices.IndexFunc(networks, func(n cloud.Network) bool {
+		return n.ID == wanted || n.Name == wanted || wanted == "" && len(r.config.Server.Networks) == 1
+	})
+	if byID := slices.IndexFunc(networks, func(n cloud.Network) bool { return n.ID == wanted }); byID >= 0 {
+		at = byID
+	}
+	if at < 0 {
+		if names := r.config.Server.Networks; wanted != "" && len(names) == len(networks) && len(names) > 0 {
+			wrong.add("address_network", "must be one of server.networks, not %q", wanted)
+		}
 		return
 	}
-	i := slices.IndexFunc(r.found.networks, func(n cloud.Network) bool { return n.ID == wanted || n.Name == wanted })
-	if i >= 0 {
-		r.found.addressNetwork = r.found.networks[i].Name
-	} else if names := r.config.Server.Networks; wanted != "" && len(names) > 0 && !slices.Contains(names, wanted) {
-		wrong.add("address_network", "must be one of server.networks, not %q", wanted)
-	}
+	r.found.addressNetwork = networks[at]
+	r.found.addressTwins = slices.ContainsFunc(networks, func(n cloud.Network) bool {
+		return n.Name == networks[at].Name && n.ID != networks[at].ID
+	})
 }

@@ -34,7 +34,15 @@ const (
 	// Nova's API can change a tag of any server, while both together with the
 	// name are not written by accident.
 	ownerKey = "fleeting:group"
+	// platformKey and networkKey are for later processes: the platform of the
+	// server, and the name of the network that it is reached on. They are written
+	// where they are needed and there is room.
+	platformKey = "fleeting:platform"
+	networkKey  = "fleeting:network"
 )
+
+// ownKeys are the metadata keys of the plugin.
+func ownKeys() []string { return []string{ownerKey, platformKey, networkKey} }
 
 // setTextDefaults takes an empty text for one that is not set.
 func (c *Config) setTextDefaults() {
@@ -199,7 +207,7 @@ func (s *ServerConfig) validateMetadata(found *problems) {
 		if length := utf8.RuneCountInString(s.Metadata[key]); length > maxMetadataLength {
 			found.add("server.metadata", "the value of %q has %d characters; %d are allowed", key, length, maxMetadataLength)
 		}
-		if key == ownerKey {
+		if slices.Contains(ownKeys(), key) {
 			found.add("server.metadata", "key %q is the plugin's own", key)
 		}
 	}

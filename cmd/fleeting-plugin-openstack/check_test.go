@@ -61,7 +61,7 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"no max_instances":             {"max_instances = 3\n", "", exitOK, "as many servers as the plugin makes: 1000"},
 		"max_instances mistyped":       {"max_instances = 3", "max_instance = 3", exitOK, "did you mean max_instances?"},
 		"a key of a newer runner":      {"max_instances = 3", "max_instances = 3\nzzz = 3", exitOK, "up to 3 servers"},
-		"more than a group may have":   {"max_instances = 3", "max_instances = 3000", exitOK, "1000 at most"},
+		"more than a group may have":   {"max_instances = 3", "max_instances = 3000", exitFailed, "1000 servers at most"},
 		"max_instances is 0":           {"max_instances = 3", "max_instances = 0", exitOK, "is 0, which sets no limit"},
 		"one job at a time":            {"concurrent = 3\n", "", exitOK, "note  concurrent        is not set, so the runner runs one job at a time"},
 		"fewer jobs than servers":      {"concurrent = 3\n", "concurrent = 2\n", exitOK, "2 jobs at a time, of the 3 that"},
@@ -70,8 +70,18 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"a limit of the entry":         {"executor = \"instance\"\n", "executor = \"instance\"\nlimit = 1\n", exitOK, "note  limit             one job at a time, of the 3"},
 		"a text for the limit":         {"concurrent = 3\n", "concurrent = \"3\"\n", exitFailed, "must be a whole number, not a string"},
 		"one server, one job":          {"max_instances = 3", "max_instances = 1", exitOK, "ok    concurrent"},
-		"an executor without plugins":  {"executor = \"instance\"\n", "executor = \"shell\"\n", exitOK, "note  executor          shell starts no plugin"},
-		"no executor":                  {"executor = \"instance\"\n", "", exitOK, "note  executor          is not set"},
+		"an executor without plugins":  {"executor = \"instance\"\n", "executor = \"shell\"\n", exitFailed, "WRONG  executor          shell starts no plugin"},
+		"an executor mistyped":         {"executor = \"instance\"\n", "executor = \"docker-autoscale\"\n", exitFailed, "did you mean docker-autoscaler?"},
+		"Docker without its section":   {"executor = \"instance\"\n", "executor = \"docker-autoscaler\"\n", exitFailed, "WRONG  runners.docker    is missing"},
+		"Docker without an image":      {"executor = \"instance\"\n", "executor = \"docker-autoscaler\"\n[runners.docker]\ntls_verify = false\n", exitOK, "note  runners.docker    image is not set"},
+		"Docker":                       {"executor = \"instance\"\n", "executor = \"docker-autoscaler\"\n[runners.docker]\nimage = \"alpine\"\n", exitOK, "ok    runners.docker    image alpine"},
+		"no such protocol":             {"password = \"secret\"\n", "password = \"secret\"\nprotocol = \"telnet\"\n", exitFailed, "must be ssh, winrm or winrm+https, not \"telnet\""},
+		"a port, the runner unknown":   {"password = \"secret\"\n", "password = \"secret\"\nprotocol_port = 2222\n", exitOK, "protocol_port needs 17.11.0 or later"},
+		"more than the quota has":      {"", "", exitOK, "note  quota             room for 2 servers of this kind, those of the group included, of the 3"},
+		"less than the quota has":      {"max_instances = 3", "max_instances = 2", exitOK, "ok    quota             room for 2 servers"},
+		"a Windows image and a key":    {"password = \"secret\"\n", "key_path = \"" + private + "\"\n", exitFailed, "password, which winrm needs (the image has os_type=windows)"},
+		"a Windows image, and SSH":     {"password = \"secret\"\n", "protocol = \"ssh\"\nkey_path = \"" + private + "\"\n", exitOK, "logs in as runner by ssh"},
+		"no executor":                  {"executor = \"instance\"\n", "", exitFailed, "WRONG  executor          is not set"},
 		"no such plugin":               {"registry.example/fleeting-plugin-openstack:1", "/nowhere/fleeting-plugin-openstack", exitOK, "note  plugin            stat /nowhere"},
 		"a plugin that cannot run":     {"registry.example/fleeting-plugin-openstack:1", openstackFile, exitOK, "is no executable file"},
 		"no plugin":                    {"plugin = \"registry.example/fleeting-plugin-openstack:1\"\n", "", exitUsage, "choose one with --runner: openstack"},
@@ -83,7 +93,11 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, goodServer)
+			server := goodServer
+			if strings.HasPrefix(name, "a Windows image") {
+				server = strings.Replace(server, "Ubuntu 24.04", "Windows Server 2022", 1)
+			}
+			d := newDesk(t, server)
 			d.rewrite(t, row.from, row.to)
 			code, out, errs := d.run(t, "check")
 			if code != row.code || !strings.Contains(out+errs, row.says) {

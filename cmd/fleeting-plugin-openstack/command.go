@@ -38,11 +38,12 @@ type command struct {
 
 // call is one command that was asked for.
 type call struct {
-	config settings
-	opts   []plugin.Option
-	out    io.Writer
-	asJSON bool
-	yes    bool
+	path, runner string // the file, and the entry in it, as asked for
+	config       settings
+	opts         []plugin.Option
+	out          io.Writer
+	asJSON       bool
+	yes          bool
 }
 
 // errNotOK ends a command whose output says already what is wrong.
@@ -50,10 +51,10 @@ var errNotOK = errors.New("not ok")
 
 func commands() map[string]command {
 	return map[string]command{
-		"check":   {summary: "try what starting does, look at connector_config, change nothing", run: check},
-		"plan":    {summary: "show what a server would be created with, and how many fit", run: plan},
-		"list":    {summary: "list the servers that carry the group's tag", run: list},
-		"cleanup": {summary: "delete the group's servers (with --yes; shows them without)", run: cleanup},
+		"check":   {summary: "try what starting does, look at the rest of config.toml, change nothing", run: check},
+		"plan":    {summary: "show what a server would be created with, and how many fit", run: configured(plan)},
+		"list":    {summary: "list the servers that carry the group's tag", run: configured(list)},
+		"cleanup": {summary: "delete the group's servers (with --yes; shows them without)", run: configured(cleanup)},
 	}
 }
 
@@ -105,6 +106,11 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		fmt.Fprintf(errs, "unknown command %q; %s\n", args[0], meant(args[0]))
 		return exitUsage
 	}
+	return runCommand(ctx, chosen, args, out, errs, opts)
+}
+
+// runCommand runs one of the commands and returns the exit code.
+func runCommand(ctx context.Context, chosen command, args []string, out, errs io.Writer, opts []plugin.Option) int {
 	var once sync.Once
 	c := &call{out: out, opts: append(opts, plugin.WithRetrying(func(failed error) {
 		once.Do(func() { fmt.Fprintf(errs, "%s: %v; trying again\n", args[0], failed) })
@@ -116,23 +122,41 @@ func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts 
 		flagtext.Print(out, c.flags(args[0], new(string), new(string), new(string)))
 		return exitOK
 	case err == nil:
-		c.config, err = readConfig(path, runner)
+		c.path, c.runner = path, runner
+		err = chosen.run(ctx, c)
+	default:
+		err = usageError{err}
 	}
-	if err == nil && args[0] != "check" { // which shows them, and goes on
-		err = c.config.mistakes
-	}
-	if err != nil {
-		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
-		return exitUsage
-	}
-	err = chosen.run(ctx, c)
 	switch {
 	case err == nil:
 		return exitOK
-	case !errors.Is(err, errNotOK):
-		fmt.Fprintf(errs, "%s: %v\n", args[0], err)
+	case errors.Is(err, errNotOK):
+		return exitFailed
+	}
+	fmt.Fprintf(errs, "%s: %v\n", args[0], err)
+	if errors.As(err, new(usageError)) {
+		return exitUsage
 	}
 	return exitFailed
+}
+
+// usageError is a mistake in what was asked for, or in the file that was named.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// configured runs a command with the plugin's settings, if there is no mistake in
+// them.
+func configured(run func(context.Context, *call) error) func(context.Context, *call) error {
+	return func(ctx context.Context, c *call) (err error) {
+		if c.config, err = readConfig(c.path, c.runner); err == nil {
+			err = c.config.mistakes
+		}
+		if err != nil {
+			return usageError{err}
+		}
+		return run(ctx, c)
+	}
 }
 
 // parse reads the flags of one command.
@@ -212,43 +236,6 @@ func (c *call) print(value any, table func(io.Writer)) error {
 	w := tabwriter.NewWriter(c.out, 0, 0, 2, ' ', 0)
 	table(w)
 	return w.Flush()
-}
-
-func check(ctx context.Context, c *call) error {
-	findings := plugin.Check(ctx, c.config.raw, c.opts...)
-	unseen := "whether a server accepts the login and has what jobs need, and the rest of config.toml"
-	if c.config.entry != nil {
-		findings = append(findings, plugin.CheckRunner(c.config.file, c.config.entry)...)
-		// What is in the wrong section is missing in the right one.
-		slices.SortStableFunc(findings, func(a, b plugin.Finding) int { return cmp.Compare(misplaced(b), misplaced(a)) })
-	} else {
-		unseen = "connector_config and max_instances, which are in config.toml"
-	}
-	findings = append(findings, plugin.Finding{Subject: "not looked at", Detail: unseen, OK: true, Note: true})
-	err := c.print(findings, func(w io.Writer) {
-		for _, f := range findings {
-			mark := "ok"
-			switch {
-			case !f.OK:
-				mark = "WRONG"
-			case f.Note:
-				mark = "note"
-			}
-			fmt.Fprintf(w, "%s\t%s\t%s\n", mark, f.Subject, f.Detail)
-		}
-	})
-	if err == nil && slices.ContainsFunc(findings, func(f plugin.Finding) bool { return !f.OK }) {
-		return errNotOK
-	}
-	return err
-}
-
-// misplaced is 1 for a finding about a setting in the wrong section.
-func misplaced(f plugin.Finding) int {
-	if strings.HasPrefix(f.Subject, "runners.autoscaler.") {
-		return 1
-	}
-	return 0
 }
 
 func plan(ctx context.Context, c *call) error {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	sim "github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
 )
 
 // TestReferenceShowsTheHelp: the page about the commands shows what they print
@@ -60,6 +62,8 @@ func TestTutorialShowsCheck(t *testing.T) {
 	}
 	d.rewrite(t, "registry.example/fleeting-plugin-openstack:1", program)
 	d.rewrite(t, "concurrent = 3", "concurrent = 4")
+	d.rewrite(t, "cloud = \""+sim.CloudTiny, "cloud = \""+sim.CloudPassword)
+	d.rewrite(t, "username = \"runner\"\n", "username = \"runner\"\nprotocol_port = 2222\n")
 	code, out, errs := d.run(t, "check")
 	out = strings.ReplaceAll(out, key, "cloud/id_ed25519")
 	out = strings.ReplaceAll(out, program, "/home/you/fleeting-plugin-openstack/build/bin/fleeting-plugin-openstack")

@@ -45,12 +45,7 @@ func (d *doctor) checkCredentials(ctx context.Context, plugins []installer.Confi
 // checkCredentialFile finds passwords that others may read.
 func (d *doctor) checkCredentialFile(name string) {
 	info, err := os.Stat(name)
-	if err != nil {
-		return
-	}
-	// It also names credential helpers, which are programs that are run.
-	d.guard("credentials", name, name)
-	if runtime.GOOS == "windows" {
+	if err != nil || runtime.GOOS == "windows" {
 		return
 	}
 	if mode := info.Mode().Perm(); mode&0o044 != 0 {

@@ -2,7 +2,6 @@ package access
 
 import (
 	"fmt"
-	"io/fs"
 	"slices"
 	"strings"
 	"unsafe"
@@ -123,10 +122,4 @@ func nameOf(sid *windows.SID) string {
 		return account
 	}
 	return domain + `\` + account
-}
-
-// replaces says who may put something else at a path.
-func replaces(path string, _ fs.FileInfo, _ bool) (string, error) {
-	found, err := of(path)
-	return found.Write, err
 }

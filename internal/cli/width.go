@@ -2,11 +2,12 @@ package cli
 
 import (
 	"os"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 const (
@@ -95,17 +96,5 @@ func (a *App) Wrap(text string, indent int) []string {
 	if a.width() == 0 || room < narrowest {
 		return []string{text}
 	}
-	var lines []string
-	line := ""
-	for word := range strings.FieldsSeq(text) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > room {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
+	return plaintext.Wrap(text, room)
 }

@@ -125,9 +125,9 @@ func checkEntry(t *testing.T, block Block, runner, autoscaler map[string]any) {
 	if err := toml.Unmarshal([]byte(block.Text), &file); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range plugin.CheckRunner(file, runner) {
+	for _, f := range plugin.CheckRunner(plugin.RunnerConfig{Content: file}, runner, "") {
 		ours := autoscaler["plugin_config"] != nil // others may need no login
-		if slices.Contains([]string{"key_path", "plugin"}, f.Subject) || (f.Note || !ours) && f.Subject == "connector_config" {
+		if slices.Contains([]string{"key_path", "plugin", "gitlab-runner"}, f.Subject) || (f.Note || !ours) && f.Subject == "connector_config" {
 			continue
 		}
 		if f.Note || !f.OK {

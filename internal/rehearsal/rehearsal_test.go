@@ -143,10 +143,9 @@ func newReference(name, version string) string {
 func writePolicy(t *testing.T, lab *siglab.Lab) string {
 	t.Helper()
 	policy := filepath.Join(t.TempDir(), "policy.toml")
-	text := "version = 1\n"
-	for _, scope := range []string{siglab.Registry + "/**", installedAs} {
-		text += fmt.Sprintf(`[[rule]]
-scope = %q
+	write(t, policy, fmt.Sprintf(`version = 1
+[[rule]]
+scope = "%s/**"
   [[rule.identity]]
   issuer = %q
   subject = %q
@@ -156,9 +155,7 @@ scope = %q
   type = "provenance"
   [[rule.attestation]]
   type = "sbom"
-`, scope, siglab.Issuer, siglab.Subject, trustedRoot(lab))
-	}
-	write(t, policy, text)
+`, siglab.Registry, siglab.Issuer, siglab.Subject, trustedRoot(lab)))
 	return policy
 }
 

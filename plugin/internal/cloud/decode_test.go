@@ -28,11 +28,17 @@ func TestDecodeRecordedServers(t *testing.T) {
 		}
 		return parsed
 	}
+	of := func(mac string, addresses ...Address) []Address {
+		for i := range addresses {
+			addresses[i].MAC = mac
+		}
+		return addresses
+	}
 	for name, want := range map[string]Server{
 		"nova-2.93-server-show-active": {
 			ID: "a895998f-1194-4834-ad6f-dd67d8f0a204", Name: "runner-full-293", Status: "ACTIVE", Image: image,
 			Created: at("2026-11-30T08:36:55Z"), Metadata: map[string]string{"group": "g1", "lab_spawn_seconds": "6"}, Tags: []string{"g1", "runner"},
-			Addresses: []Address{private("fd00:10::f816:3eff:fe33:cc78"), private("10.10.2.201")},
+			Addresses: of("fa:16:3e:33:cc:78", private("fd00:10::f816:3eff:fe33:cc78"), private("10.10.2.201")),
 		},
 		"nova-2.93-server-show-build": {
 			ID: "a895998f-1194-4834-ad6f-dd67d8f0a204", Name: "runner-full-293", Status: "BUILD", TaskState: "spawning", Image: image,
@@ -41,12 +47,12 @@ func TestDecodeRecordedServers(t *testing.T) {
 		"nova-2.93-server-show-active-volume": {
 			ID: "5cbb57f4-4eb6-4925-a367-90e2ed28c5b3", Name: "runner-volume", Status: "ACTIVE",
 			Created: at("2026-11-30T08:48:37Z"), Metadata: map[string]string{},
-			Addresses: []Address{private("fd00:10::f816:3eff:fe14:8ced"), private("10.10.1.117")},
+			Addresses: of("fa:16:3e:14:8c:ed", private("fd00:10::f816:3eff:fe14:8ced"), private("10.10.1.117")),
 		},
 		"nova-2.93-server-show-floating": {
 			ID: "5d95f42d-8f5c-4a2e-ace6-e5277013b96b", Name: "runner-fip", Status: "ACTIVE", Image: image,
 			Created: at("2026-11-30T08:48:21Z"), Metadata: map[string]string{},
-			Addresses: []Address{private("fd00:10::f816:3eff:fec0:4017"), private("10.10.3.226"), floating("203.0.113.196")},
+			Addresses: of("fa:16:3e:c0:40:17", private("fd00:10::f816:3eff:fec0:4017"), private("10.10.3.226"), floating("203.0.113.196")),
 		},
 		"nova-2.93-server-show-error-novalidhost": {
 			ID: "87a0bbd7-c588-4688-b48e-2e1f3fe4d044", Name: "runner-toobig", Status: "ERROR", Image: image,

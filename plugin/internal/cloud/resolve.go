@@ -74,6 +74,9 @@ var uuid = regexp.MustCompile(`^[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]
 // isUUID tells what may be the ID of anything but a flavor.
 func isUUID(s string) bool { return uuid.MatchString(s) }
 
+// IsID reports whether a text has the form of an ID, and is hardly a name.
+func IsID(s string) bool { return isUUID(s) }
+
 func isNotFound(err error) bool { return errors.Is(err, ErrNotFound) }
 
 // pick finds the one resource that has this ID or this name.

@@ -31,8 +31,9 @@ type Server struct {
 
 // Address is one address of a server.
 type Address struct {
-	// Network is the name of the network.
-	Network string
+	// Network is the name of the network, which is not unique, and MAC the address
+	// of the port, in lower case.
+	Network, MAC string
 	// IP is the address.
 	IP netip.Addr
 	// Floating is true for a floating IP.

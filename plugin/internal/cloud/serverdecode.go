@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/netip"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -118,6 +119,8 @@ func (s *scanner) addresses(network string, known []Address) []Address {
 			switch string(key) {
 			case "addr":
 				address.IP, _ = netip.ParseAddr(s.text())
+			case "OS-EXT-IPS-MAC:mac_addr":
+				address.MAC = strings.ToLower(s.text())
 			case "OS-EXT-IPS:type":
 				address.Floating = s.text() == "floating"
 			default:

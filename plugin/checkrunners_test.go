@@ -1,0 +1,135 @@
+package plugin_test
+
+import (
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	sim "github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin"
+)
+
+// entryOn is a [[runners]] entry that uses a simulated cloud, with changes to its
+// clouds.yaml, plugin_config and connector_config.
+type entryOn struct {
+	seed                       func(*sim.Seed)
+	url                        string
+	clouds                     []string // pairs: old, new
+	modes                      map[string]os.FileMode
+	config, connector, network map[string]any
+	runner                     string
+}
+
+func (e entryOn) check(t *testing.T) []plugin.Finding {
+	t.Helper()
+	seed := sim.DefaultSeed()
+	if e.seed != nil {
+		e.seed(&seed)
+	}
+	cloud, err := sim.New(sim.Options{Seed: &seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	url := e.url
+	if url == "" {
+		url = "https://cloud.example"
+	}
+	files := map[string]string{
+		"clouds.yaml": strings.NewReplacer(e.clouds...).Replace(string(cloud.CloudsYAML(url))), "config.toml": "",
+	}
+	for name, content := range files {
+		mode := os.FileMode(0o600)
+		if m, set := e.modes[name]; set {
+			mode = m
+		}
+		path := filepath.Join(folder, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server := map[string]any{"flavor": "m1.small", "image": "Ubuntu 24.04", "networks": []any{"private"}}
+	config := map[string]any{"cloud": sim.CloudPassword, "clouds_config": filepath.Join(folder, "clouds.yaml"), "name": "runner", "server": server}
+	maps.Copy(config, e.config)
+	maps.Copy(server, e.network)
+	connector := map[string]any{"username": "runner", "password": "secret", "use_static_credentials": true}
+	maps.Copy(connector, e.connector)
+	entry := map[string]any{"name": "openstack", "executor": "instance", "autoscaler": map[string]any{
+		"plugin": "openstack", "max_instances": int64(1), "plugin_config": config, "connector_config": connector,
+	}}
+	content := map[string]any{"concurrent": int64(1), "runners": []any{entry}}
+	about := plugin.RunnerConfig{Path: filepath.Join(folder, "config.toml"), Content: content, RunnerVersion: e.runner}
+	return plugin.CheckRunners(t.Context(), about, []map[string]any{entry}, nil, plugin.WithTransport(cloud.Transport()))
+}
+
+// TestCheckWouldHaveCaughtIt: what keeps jobs from running, or secrets from being
+// safe, is told before the runner starts.
+func TestCheckWouldHaveCaughtIt(t *testing.T) {
+	t.Parallel()
+	only := func(v4, v6 string) func(*sim.Seed) {
+		return func(s *sim.Seed) {
+			n := sim.Network{Name: "only", Shared: true}
+			if v4 != "" {
+				n.IPv4 = netip.MustParsePrefix(v4)
+			}
+			if v6 != "" {
+				n.IPv6 = netip.MustParsePrefix(v6)
+			}
+			s.Networks = append(s.Networks, n)
+		}
+	}
+	on := map[string]any{"networks": []any{"only"}}
+	for name, row := range map[string]struct {
+		entry         entryOn
+		subject, says string
+		wrong         bool
+	}{
+		"IPv6 only":                  {entryOn{seed: only("", "fd00:99::/64"), network: on}, "address_family", "set address_family = \"ipv6\"", true},
+		"IPv6 only, and asked for":   {entryOn{seed: only("", "fd00:99::/64"), network: on, config: map[string]any{"address_family": "ipv6"}}, "address_family", "", false},
+		"IPv4 only, IPv6 asked for":  {entryOn{seed: only("10.99.0.0/16", ""), network: on, config: map[string]any{"address_family": "ipv6"}}, "address_family", "IPv4 subnets only", true},
+		"both":                       {entryOn{}, "address_family", "", false},
+		"no subnet":                  {entryOn{seed: only("", ""), network: on}, "server.networks", "has no subnet", true},
+		"clouds.yaml for all":        {entryOn{modes: map[string]os.FileMode{"clouds.yaml": 0o666}}, "clouds.yaml", "can be changed by everyone (-rw-rw-rw-)", false},
+		"clouds.yaml read by all":    {entryOn{modes: map[string]os.FileMode{"clouds.yaml": 0o644}}, "clouds.yaml", "can be read by everyone (-rw-r--r--)", false},
+		"clouds.yaml of a group":     {entryOn{modes: map[string]os.FileMode{"clouds.yaml": 0o640}}, "clouds.yaml", "", false},
+		"config.toml for all":        {entryOn{modes: map[string]os.FileMode{"config.toml": 0o646}}, "config.toml", "can be changed by everyone", false},
+		"no certificate":             {entryOn{clouds: []string{"region_name:", "verify: false\n        region_name:"}}, "clouds.yaml", "verify is false", false},
+		"no TLS":                     {entryOn{url: "http://cloud.example"}, "clouds.yaml", "has no TLS", false},
+		"no TLS on this machine":     {entryOn{url: "http://127.0.0.1:5000"}, "clouds.yaml", "", false},
+		"a port, and 17.9.0":         {entryOn{runner: "17.9.0", connector: map[string]any{"protocol_port": int64(2222)}}, "connector_config.protocol_port", "needs GitLab Runner 17.11.0 or later", true},
+		"a port, and 17.11.0":        {entryOn{runner: "17.11.0", connector: map[string]any{"protocol_port": int64(2222)}}, "connector_config.protocol_port", "", false},
+		"a port, and 18.0.0":         {entryOn{runner: "18.0.0~beta.12.gabcdef", connector: map[string]any{"protocol_port": int64(2222)}}, "connector_config.protocol_port", "", false},
+		"the usual port, and 17.9.0": {entryOn{runner: "17.9.0", connector: map[string]any{"protocol_port": int64(22)}}, "connector_config.protocol_port", "", false},
+		"WinRM with TLS, and 17.9.0": {entryOn{runner: "17.9.0", connector: map[string]any{"protocol": "winrm+https"}}, "connector_config.protocol = \"winrm+https\"", "cannot connect", true},
+		"a runner that is too old":   {entryOn{runner: "16.10.0"}, "gitlab-runner", "older than 16.11.0", true},
+		"a runner":                   {entryOn{runner: "16.11.0"}, "gitlab-runner", "version 16.11.0", false},
+		"no runner":                  {entryOn{}, "gitlab-runner", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOOS == "windows" && row.entry.modes != nil {
+				return // it has no such modes
+			}
+			var said []string
+			wrong := false
+			findings := row.entry.check(t)
+			for _, f := range findings {
+				if f.Subject == row.subject && (!f.OK || f.Note || f.Subject == "gitlab-runner") {
+					said = append(said, f.Detail)
+					wrong = wrong || !f.OK
+				}
+			}
+			text := strings.Join(said, "\n")
+			if row.says == "" && text != "" || !strings.Contains(text, row.says) || wrong != row.wrong {
+				t.Errorf("wrong: %v, want %v and %q: %q\n%+v", wrong, row.wrong, row.says, text, findings)
+			}
+		})
+	}
+}
