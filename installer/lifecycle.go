@@ -44,7 +44,7 @@ func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOpti
 	if err := opts.check(before, verified); err != nil {
 		return Installed{}, failed("upgrading", ref.String(), err)
 	}
-	installed, err := i.placeUnder(ctx, plugin, verified, InstallOptions{}, opts.AllowDowngrade)
+	installed, err := i.place(ctx, plugin, verified, InstallOptions{}, opts.AllowDowngrade)
 	return installed, failed("upgrading", ref.String(), err)
 }
 

@@ -112,7 +112,7 @@ const head = `# Plugin configuration
 
 <!-- Written by plugin/internal/configdoc from plugin/config.go: go generate ./plugin -->
 
-Every setting of ` + "`[runners.autoscaler.plugin_config]`" + `. The plugin refuses to start on a key that is not listed here, and on a flavor, image, network, security group, server group, key pair, availability zone or volume type that does not exist. The command ` + "`check`" + ` tells all that is wrong at once. Durations are strings with a unit, such as ` + "`\"15m\"`" + `.
+Every setting of ` + "`[runners.autoscaler.plugin_config]`" + `. The plugin refuses to start if a key is unknown, or a value is wrong by itself. If a flavor, image, network, security group, server group, key pair, availability zone or volume type does not exist, or cannot be looked up, the plugin starts, keeps and deletes the servers that exist, and creates none until it finds all of them. The command ` + "`check`" + ` reports everything that is wrong at once. Durations are strings with a unit, such as ` + "`\"15m\"`" + `.
 
 | Setting | Type | Default | Description |
 | --- | --- | --- | --- |

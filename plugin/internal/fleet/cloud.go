@@ -84,8 +84,6 @@ const (
 
 // Address is one address of a server.
 type Address struct {
-	// Network is the name of the network, as the cloud lists it.
-	Network string
 	// IP is the address.
 	IP netip.Addr
 	// Floating tells an address that the cloud translates to a fixed one.
@@ -109,6 +107,9 @@ type Server struct {
 	// Image is the ID of the image it was made of; empty for one that boots
 	// from a volume.
 	Image string
+	// Platform is what the server was made for, in words that a group does not
+	// read; empty if the server does not say.
+	Platform string
 	// Addresses are in the cloud's order, which means nothing.
 	Addresses []Address
 }
