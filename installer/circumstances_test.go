@@ -129,13 +129,55 @@ func TestMirrors(t *testing.T) {
 	repo := repository(t, registry.Host, "cache/team/plugin")
 	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
 	plugintest.Sign(t, repo, key, p.Index)
-	open := installer.WithMirrors(retryingRegistries(t).Open, map[string]string{
-		"registry.test": "127.0.0.1:1/nowhere", "registry.test/team": registry.Host + "/cache/team",
+	open, err := installer.WithMirrors(retryingRegistries(t).Open, map[string]string{
+		"registry.test": "127.0.0.1:1/nowhere", "Registry.Test:443/team": registry.Host + "/cache/team",
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	policy := policyOf(t, installer.Rule{Scope: "registry.test/team/*", Signers: []installer.Signer{signerOf(t, key)}})
 	installed, err := newInstaller(t, policy, installer.WithSource(open)).Install(t.Context(), reference(t, alias), installer.InstallOptions{})
 	if err != nil || installed.Receipt.Name != alias || installed.Receipt.Reference.Name() != alias {
 		t.Errorf("%+v, %v", installed.Receipt, err)
+	}
+}
+
+// TestMirrorsThatNeverCount: a mirror for names that there cannot be, or one of
+// two for the same names, would be passed over in silence.
+func TestMirrorsThatNeverCount(t *testing.T) {
+	t.Parallel()
+	open := func(_ context.Context, ref installer.Reference) (installer.Source, error) {
+		return nil, errors.New("asked for " + ref.Name())
+	}
+	for from, to := range map[string]string{
+		"registry.test/Team": "mirror.test", "registry.test/team/x:1": "mirror.test", "registry.test/*": "mirror.test",
+		"team": "mirror.test", "": "mirror.test", "https://registry.test": "mirror.test", "registry.test/": "mirror.test",
+		"registry.test": "mirror", "registry.test/a": "mirror.test/A", "registry.test/b": "", "registry.test/c": "mirror.test/c:1",
+	} {
+		if _, err := installer.WithMirrors(open, map[string]string{from: to}); !errors.Is(err, installer.ErrInvalidReference) {
+			t.Errorf("%s=%s: %v", from, to, err)
+		}
+	}
+	if _, err := installer.WithMirrors(open, map[string]string{"docker.io/x": "a.test", "index.docker.io/x": "b.test"}); !errors.Is(err, installer.ErrInvalidReference) {
+		t.Errorf("twice: %v", err)
+	}
+	mirrors, err := installer.WithMirrors(open, map[string]string{
+		"docker.io": "a.test/hub", "registry-1.docker.io/nginx": "b.test/official", "docker.io/team": "c.test", "[2001:DB8::1]:5000": "d.test",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"docker.io/alpine":             "a.test/hub/library/alpine",
+		"index.docker.io/nginx":        "b.test/official",
+		"docker.io/team/x":             "c.test/x",
+		"docker.io/teams/x":            "a.test/hub/teams/x",
+		"[2001:db8::0:1]:5000/x":       "d.test/x",
+		"registry.test/docker.io/team": "registry.test/docker.io/team",
+	} {
+		if _, err := mirrors(t.Context(), reference(t, name)); err == nil || err.Error() != "asked for "+want {
+			t.Errorf("%s: %v; want %s", name, err, want)
+		}
 	}
 }
 

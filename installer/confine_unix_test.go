@@ -28,5 +28,11 @@ func confine(env func(string) string) error {
 	}
 	// Otherwise it would be killed, where a disk that is full makes writes fail.
 	signal.Ignore(syscall.SIGXFSZ)
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: size, Max: size})
+	var rlimit syscall.Rlimit
+	bound(&rlimit.Cur, size)
+	bound(&rlimit.Max, size)
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &rlimit)
 }
+
+// bound sets a limit, which is signed on some systems.
+func bound[T int64 | uint64](field *T, to uint64) { *field = T(to) }

@@ -82,7 +82,7 @@ var (
 	// ErrNoSpace: the folder of plugins, or its quota, has no space for it. What
 	// was there before is there still.
 	ErrNoSpace = errors.New("no space left")
-	// ErrSymlink: a symbolic link in the folder of plugins, where something would
+	// ErrSymlink: a symbolic link or junction in the folder of plugins, where something would
 	// be written or removed through it.
 	ErrSymlink = store.ErrSymlink
 
@@ -97,8 +97,9 @@ var (
 	ErrLimit = untar.ErrLimit
 	// ErrCorrupt: the archive has the right digest and cannot be read.
 	ErrCorrupt = untar.ErrCorrupt
-	// ErrAnswer: the registry's answer contradicts the specification or itself.
-	ErrAnswer = ociregistry.ErrInvalid
+	// ErrAnswer: the registry refused a request as invalid, or its answer contradicts
+	// the specification or itself.
+	ErrAnswer = ociregistry.ErrAnswer
 	// ErrUnavailable: the registry could not be reached or answered with an error.
 	ErrUnavailable = ociregistry.ErrUnavailable
 	// ErrUnauthorized: the registry wants other credentials.

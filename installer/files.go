@@ -131,7 +131,7 @@ func (i *Installer) VerifyFile(ctx context.Context, as Reference, file io.Reader
 		return VerifiedFile{}, refusedError(err)
 	}
 	v.Name = accepted[0].Name()
-	v.Verification = Verification{Rule: rule.scope, Policy: rule.fingerprint(), Covers: v.Digest}
+	v.Verification = Verification{Rule: rule.scope.text, Policy: rule.fingerprint(), Covers: v.Digest}
 	for _, verified := range accepted {
 		v.Verification.Evidence = append(v.Verification.Evidence, describeEvidence(verified))
 	}

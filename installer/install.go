@@ -22,7 +22,8 @@ import (
 type InstallOptions struct {
 	// As is a name to install under instead of the reference's own: registry and
 	// repository, as config.toml will name the plugin. It is needed for names that
-	// the runner cannot look up, such as those of registries with a port.
+	// the runner cannot look up, such as those of registries with a port. The policy
+	// has to allow the plugin under both names.
 	As string
 	// Reinstall replaces a version that is there already and is the same.
 	Reinstall bool
@@ -45,17 +46,36 @@ func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOpti
 		return Installed{}, failed("installing", ref.String(), err)
 	}
 	plugin, err := storePlugin(ref, opts.As)
-	if err != nil {
-		// Who mends the name should not only then hear of the policy.
-		_, ruleErr := i.policy.ruleFor(ref.Name())
-		return Installed{}, failed("installing", ref.String(), errors.Join(err, ruleErr))
+	// Report what the policy lacks together with the name, so that users mend both
+	// at once.
+	if err := errors.Join(err, i.ruled(ref, plugin)); err != nil {
+		return Installed{}, failed("installing", ref.String(), err)
 	}
 	verified, err := i.Verify(ctx, ref)
 	if err != nil {
 		return Installed{}, err
 	}
-	installed, err := i.place(ctx, plugin, verified, opts, false)
+	installed, err := i.placeUnder(ctx, plugin, verified, opts, false)
 	return installed, failed("installing", fmt.Sprintf("%s:%s", ref.Name(), verified.Version), err)
+}
+
+// ruled says whether the policy has a rule for each name of a plugin.
+func (i *Installer) ruled(ref Reference, plugin store.Plugin) error {
+	_, err := i.policy.ruleFor(ref.Name())
+	if as := plugin.Name(); as != "" && as != ref.Name() {
+		_, asErr := i.policy.ruleFor(as)
+		err = errors.Join(err, asErr)
+	}
+	return err
+}
+
+// placeUnder is place if the rule of the name to install under allows it.
+func (i *Installer) placeUnder(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions, remove bool) (Installed, error) {
+	verified, err := i.under(ctx, plugin, verified)
+	if err != nil {
+		return Installed{}, err
+	}
+	return i.place(ctx, plugin, verified, opts, remove)
 }
 
 // InstallVerified is the second half of [Installer.Install]: it installs what
@@ -79,7 +99,34 @@ func (i *Installer) installVerified(ctx context.Context, v Verified, opts Instal
 	if err != nil {
 		return Installed{}, err
 	}
-	return i.place(ctx, plugin, kept, opts, false)
+	return i.placeUnder(ctx, plugin, kept, opts, false)
+}
+
+// unpackedName is in a domain that is reserved for having no names (RFC 2606), so
+// that no reference of a runner is meant by it.
+const unpackedName = "unpacked.invalid/plugin"
+
+// Unpack puts what [Installer.Verify] gave into the folder for whoever looks at
+// its files: under a name of its own, so that it needs no rule of the policy and no
+// runner finds it.
+func (i *Installer) Unpack(ctx context.Context, v Verified) (Installed, error) {
+	installed, err := i.unpack(ctx, v)
+	return installed, failed("unpacking", v.Reference.String(), err)
+}
+
+func (i *Installer) unpack(ctx context.Context, v Verified) (Installed, error) {
+	if err := i.needFolder(); err != nil {
+		return Installed{}, err
+	}
+	kept, err := i.accepts(v)
+	if err != nil {
+		return Installed{}, err
+	}
+	plugin, err := store.NewPlugin(unpackedName)
+	if err != nil {
+		return Installed{}, err
+	}
+	return i.place(ctx, plugin, kept, InstallOptions{Reinstall: true}, false)
 }
 
 // Ensure is [Installer.Install] that asks nobody when an installed version
@@ -118,8 +165,7 @@ func (i Installed) runsOn(host artifact.Platform) bool {
 // allows says whether the policy that decided about what is installed is still
 // the policy. If it is not, it must be verified again.
 func (i *Installer) allows(installed Installed) bool {
-	rule, err := i.policy.ruleFor(installed.Receipt.Reference.Name())
-	return err == nil && rule.fingerprint() == installed.Receipt.Verification.Policy
+	return i.policy.Allows(installed) == nil
 }
 
 func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions) (_ Installed, err error) {

@@ -44,7 +44,7 @@ func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOpti
 	if err := opts.check(before, verified); err != nil {
 		return Installed{}, failed("upgrading", ref.String(), err)
 	}
-	installed, err := i.place(ctx, plugin, verified, InstallOptions{}, opts.AllowDowngrade)
+	installed, err := i.placeUnder(ctx, plugin, verified, InstallOptions{}, opts.AllowDowngrade)
 	return installed, failed("upgrading", ref.String(), err)
 }
 
@@ -56,10 +56,18 @@ type Outdated struct {
 	// Latest is the greatest release, whatever the reference asks for; nil if there
 	// is none.
 	Latest *version.Version `json:"latest,omitempty"`
+	// Upgradable is IsOutdated.
+	Upgradable bool `json:"upgradable"`
 }
 
-// IsOutdated says whether an upgrade would change something.
+// IsOutdated reports whether an upgrade would install a newer version.
 func (o Outdated) IsOutdated() bool { return o.Wanted.Compare(o.Installed.Receipt.Version) > 0 }
+
+// IsHeldBack reports whether there is a newer release that the reference does not
+// allow, so that no upgrade installs it.
+func (o Outdated) IsHeldBack() bool {
+	return o.Latest != nil && o.Latest.Compare(o.Wanted) > 0 && o.Latest.Compare(o.Installed.Receipt.Version) > 0
+}
 
 // Outdated asks the registry what there is in place of an installed version.
 // Nothing is verified.
@@ -70,6 +78,7 @@ func (i *Installer) Outdated(ctx context.Context, installed Installed) (Outdated
 		return Outdated{}, err
 	}
 	out := Outdated{Installed: installed, Wanted: wanted.Version}
+	out.Upgradable = out.IsOutdated()
 	latest, err := i.Resolve(ctx, ref.WithConstraint(version.Latest()))
 	if err == nil {
 		out.Latest = &latest.Version

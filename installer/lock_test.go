@@ -241,6 +241,57 @@ func TestVerifyLocked(t *testing.T) {
 	}
 }
 
+// TestLockNamesTheDifference: whatever a lock names is compared with what is
+// installed and with what is published, and a message names what differs.
+func TestLockNamesTheDifference(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	installed, err := s.installer.Install(t.Context(), s.ref, installer.InstallOptions{As: alias})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock, err := s.lock(t, installer.Lock{}, installer.ChangeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const other = digest.Digest("sha256:9999999999999999999999999999999999999999999999999999999999999999")
+	at := func(l *installer.Locked) *installer.LockedPlatform {
+		i := slices.IndexFunc(l.Platforms, func(p installer.LockedPlatform) bool { return p.Platform == installed.Receipt.Platform })
+		return &l.Platforms[i]
+	}
+	for name, c := range map[string]struct {
+		alter       func(*installer.Locked)
+		says        string
+		disk, again error
+	}{
+		"digest":     {func(l *installer.Locked) { l.Index = other }, "the lock has " + other.String(), installer.ErrChanged, installer.ErrNotFound},
+		"manifest":   {func(l *installer.Locked) { at(l).Manifest = other }, "manifest ", installer.ErrChanged, installer.ErrMoved},
+		"layer":      {func(l *installer.Locked) { at(l).Layer = other }, "layer ", installer.ErrChanged, installer.ErrMoved},
+		"executable": {func(l *installer.Locked) { at(l).Executable = other }, "executable ", installer.ErrChanged, installer.ErrMoved},
+		"signer":     {func(l *installer.Locked) { l.Signers = []string{"key 9999"} }, "key 9999", installer.ErrChanged, installer.ErrSignerChanged},
+		"platform":   {func(l *installer.Locked) { at(l).Platform = "zos/s390x" }, installer.ErrChanged.Error(), installer.ErrChanged, installer.ErrNoPlatform},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entry, err := lock.Find(s.ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entry.Platforms = slices.Clone(entry.Platforms)
+			c.alter(&entry)
+			if err := installed.VerifyLocked(t.Context(), entry); !errors.Is(err, c.disk) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("on disk: %v; want %v, %q", err, c.disk, c.says)
+			}
+			_, err = s.installer.InstallLocked(t.Context(), lock.With(entry), s.ref)
+			if !errors.Is(err, c.again) {
+				t.Errorf("published: %v; want %v", err, c.again)
+			}
+			if errors.Is(err, installer.ErrMoved) && (!strings.Contains(err.Error(), c.says) || strings.Count(err.Error(), other.String()) != 1) {
+				t.Errorf("published: %v; want %q", err, c.says)
+			}
+		})
+	}
+}
+
 func TestParseLockInvalid(t *testing.T) {
 	t.Parallel()
 	entry := "[[plugin]]\nreference = 'a.example/x:1'\nversion = '1.0.0'\nindex = '" + someDigest + "'\nsigners = []\n"
@@ -302,6 +353,10 @@ func TestLifecycle(t *testing.T) {
 	upgraded, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{})
 	if err != nil || !upgraded.JustInstalled || upgraded.Receipt.Version.String() != "1.3.0" {
 		t.Fatalf("%+v, %v", upgraded, err)
+	}
+	outdated, err = s.installer.Outdated(t.Context(), upgraded)
+	if err != nil || outdated.IsOutdated() || !outdated.IsHeldBack() || outdated.Upgradable {
+		t.Errorf("outside the constraint: %+v, %v", outdated, err)
 	}
 	removed, left, err := folder.Rollback(t.Context(), reference(t, alias+":1"))
 	if err != nil || removed.Path != upgraded.Path || left.Path != installed.Path {

@@ -51,7 +51,11 @@ func (i *Installer) Lock(ctx context.Context, before Lock, ref Reference, opts L
 
 func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string) (Locked, error) {
 	if as != "" || i.folder != nil {
-		if _, err := storePlugin(verified.Reference, as); err != nil {
+		plugin, err := storePlugin(verified.Reference, as)
+		if err != nil {
+			return Locked{}, err
+		}
+		if verified, err = i.under(ctx, plugin, verified); err != nil {
 			return Locked{}, err
 		}
 	}
@@ -190,7 +194,7 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 		return Installed{}, failed("installing", ref.String(), err)
 	}
 	verified.Executable = cmp.Or(entry.platform(verified.Platform).Executable, verified.Executable)
-	installed, err = i.place(ctx, plugin, verified, InstallOptions{Reinstall: true}, true)
+	installed, err = i.placeUnder(ctx, plugin, verified, InstallOptions{Reinstall: true}, true)
 	return installed, failed("installing", ref.String(), err)
 }
 

@@ -1,11 +1,8 @@
 package installer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +18,10 @@ import (
 // names nobody, or cannot be read.
 var ErrInvalidPolicy = errors.New("invalid policy")
 
+// ErrOtherPolicy reports an installed plugin that was verified by other rules than
+// the policy has now.
+var ErrOtherPolicy = errors.New("it was verified by other rules than there are now")
+
 // Policy says what a plugin must carry before it may be installed. The zero
 // value refuses everything. [NewPolicy] and [ParsePolicy] make one.
 type Policy struct {
@@ -33,8 +34,9 @@ type Policy struct {
 // one with the longest fixed beginning decides alone; of two with the same, the
 // one that does not end in **, then the one with more letters.
 type Rule struct {
-	// Scope is a name, registry/repository, in which * stands for one or part of
-	// one element and a last element ** for any number of them.
+	// Scope is a name, registry/repository, in which * matches one or part of one
+	// element and a last element ** any number of them. It is read as a [Reference]
+	// is: docker.io/nginx is index.docker.io/library/nginx.
 	Scope string
 	// Signers are those whose signature counts; at least one.
 	Signers []Signer
@@ -70,9 +72,7 @@ type Attestation struct {
 }
 
 type compiledRule struct {
-	scope string
-	// matches is the scope with its registry in one spelling.
-	matches      string
+	scope        scope
 	requirements admission.Requirements
 	unsafe       bool
 }
@@ -82,7 +82,7 @@ type compiledRule struct {
 func (r compiledRule) fingerprint() digest.Digest {
 	var b strings.Builder
 	q := r.requirements
-	fmt.Fprintf(&b, "%q %v %d %v %s\n", r.scope, r.unsafe, q.Threshold, q.AttestationsSuffice, q.MinimumAge)
+	fmt.Fprintf(&b, "%q %v %d %v %s\n", r.scope.text, r.unsafe, q.Threshold, q.AttestationsSuffice, q.MinimumAge)
 	for _, signer := range q.Signers {
 		fmt.Fprintf(&b, "signer %s\n", signer.Fingerprint())
 	}
@@ -109,8 +109,8 @@ func NewPolicy(rules ...Rule) (Policy, error) {
 			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, rule.Scope, err))
 			continue
 		}
-		if slices.ContainsFunc(policy.rules, func(r compiledRule) bool { return r.matches == compiled.matches }) {
-			problems = append(problems, fmt.Errorf("%w: two rules for %q", ErrInvalidPolicy, rule.Scope))
+		if same := slices.IndexFunc(policy.rules, func(r compiledRule) bool { return r.scope.pattern == compiled.scope.pattern }); same >= 0 {
+			problems = append(problems, fmt.Errorf("%w: two rules for the same names: scope %q and scope %q", ErrInvalidPolicy, policy.rules[same].scope.text, rule.Scope))
 			continue
 		}
 		policy.rules = append(policy.rules, compiled)
@@ -118,7 +118,7 @@ func NewPolicy(rules ...Rule) (Policy, error) {
 	if err := errors.Join(problems...); err != nil {
 		return Policy{}, err
 	}
-	slices.SortStableFunc(policy.rules, func(a, b compiledRule) int { return moreSpecific(a.matches, b.matches) })
+	slices.SortStableFunc(policy.rules, func(a, b compiledRule) int { return a.scope.compare(b.scope) })
 	return policy, nil
 }
 
@@ -128,7 +128,8 @@ func NewPolicy(rules ...Rule) (Policy, error) {
 func UnsafeNoVerification() Policy { return Policy{unsafe: true} }
 
 func (r Rule) compile() (compiledRule, error) {
-	if err := checkScope(r.Scope); err != nil {
+	scope, err := parseScope(r.Scope)
+	if err != nil {
 		return compiledRule{}, err
 	}
 	requirements := admission.Requirements{
@@ -144,7 +145,7 @@ func (r Rule) compile() (compiledRule, error) {
 		if len(r.Signers)+len(r.Attestations)+r.Threshold != 0 || r.AttestationsSuffice || r.MinimumAge != 0 {
 			return compiledRule{}, errors.New("unsigned plugins are allowed, so signers, attestations and ages mean nothing")
 		}
-		return compiledRule{scope: r.Scope, matches: oneSpelling(r.Scope), requirements: requirements, unsafe: true}, nil
+		return compiledRule{scope: scope, requirements: requirements, unsafe: true}, nil
 	}
 	for _, s := range r.Signers {
 		if s.requirement.IsZero() {
@@ -162,7 +163,7 @@ func (r Rule) compile() (compiledRule, error) {
 		}
 		requirements.Attestations = append(requirements.Attestations, compiled)
 	}
-	return compiledRule{scope: r.Scope, matches: oneSpelling(r.Scope), requirements: requirements}, requirements.Check()
+	return compiledRule{scope: scope, requirements: requirements}, requirements.Check()
 }
 
 func (a Attestation) compile() (admission.Attestation, error) {
@@ -191,16 +192,67 @@ func (a Attestation) compile() (admission.Attestation, error) {
 
 // ruleFor gives the rule that decides about a name.
 func (p Policy) ruleFor(name string) (compiledRule, error) {
-	spelled := oneSpelling(name)
+	if rules := p.rulesAbout(name); len(rules) > 0 {
+		return rules[0], nil
+	}
+	return compiledRule{}, &NoRuleError{Name: name}
+}
+
+// fingerprint identifies what the policy asks of a plugin that has all these
+// names.
+func (p Policy) fingerprint(names ...string) (digest.Digest, error) {
+	var all []string
+	for _, name := range names {
+		rule, err := p.ruleFor(name)
+		if err != nil {
+			return "", err
+		}
+		if one := rule.fingerprint().String(); !slices.Contains(all, one) {
+			all = append(all, one)
+		}
+	}
+	if len(all) == 1 {
+		return digest.Digest(all[0]), nil
+	}
+	return digest.FromString(strings.Join(all, "\n")), nil
+}
+
+// Allows says whether the policy still lets in what is installed, by what its
+// receipt says: nil, [NoRuleError], or a refusal that matches [ErrRefused]. Of what
+// something else installed it knows nothing, and refuses it.
+func (p Policy) Allows(installed Installed) error {
+	r := installed.Receipt
+	if installed.Foreign {
+		return fmt.Errorf("%w: nothing is known about %s", ErrRefused, installed.Dir)
+	}
+	want, err := p.fingerprint(r.Reference.Name(), r.Name)
+	if err != nil {
+		return err
+	}
+	rule, err := p.ruleFor(r.Name)
+	switch {
+	case err != nil:
+		return err
+	case r.Verification.Unsafe && !rule.unsafe:
+		return fmt.Errorf("%w: it was installed without being verified, and the rule for %s wants evidence", ErrRefused, rule.scope.text)
+	case want != r.Verification.Policy:
+		return fmt.Errorf("%w: %w", ErrRefused, ErrOtherPolicy)
+	}
+	return nil
+}
+
+// rulesAbout are the rules whose scope matches a name, the one that decides first.
+func (p Policy) rulesAbout(name string) []compiledRule {
+	var rules []compiledRule
 	for _, rule := range p.rules {
-		if scopeMatches(rule.matches, spelled) {
-			return rule, nil
+		if rule.scope.matches(name) {
+			rules = append(rules, rule)
 		}
 	}
 	if p.unsafe {
-		return compiledRule{scope: "**", unsafe: true}, nil
+		rules = append(rules, compiledRule{scope: anyName(), unsafe: true})
 	}
-	return compiledRule{}, &NoRuleError{Name: name}
+	return rules
 }
 
 // NoRuleError is the refusal of a plugin that the policy does not mention. It
@@ -224,84 +276,4 @@ func (e *NoRuleError) Is(target error) bool {
 // publisher's key.
 func (e *NoRuleError) Suggestion() string {
 	return fmt.Sprintf("[[rule]]\nscope = %q\n\n[[rule.key]]\nfile = \"cosign.pub\"  # the publisher's public key, beside the policy\n", e.Name)
-}
-
-func checkScope(scope string) error {
-	if scope == "" {
-		return errors.New("no scope")
-	}
-	elements := strings.Split(scope, "/")
-	if first := elements[0]; scope != "**" && (len(elements) == 1 || !looksLikeHost(first) && !strings.Contains(first, "*")) {
-		return fmt.Errorf("the scope %q matches nothing: it begins with a registry, as in registry.gitlab.com/%s", scope, scope)
-	}
-	for i, element := range elements {
-		if element == "**" && i == len(elements)-1 {
-			continue
-		}
-		if element == "" || strings.Contains(element, "**") {
-			return fmt.Errorf("scope %q: element %q; ** may only be the last element", scope, element)
-		}
-		if strings.ContainsAny(element, `[]\?{}@ `) && i > 0 {
-			return fmt.Errorf("scope %q: element %q; only * is a wildcard", scope, element)
-		}
-	}
-	return nil
-}
-
-// scopeMatches compares element by element; a last ** stands for one or more.
-func scopeMatches(scope, name string) bool {
-	patterns, elements := strings.Split(scope, "/"), strings.Split(name, "/")
-	for i, pattern := range patterns {
-		if pattern == "**" {
-			return len(elements) > i
-		}
-		if i >= len(elements) || !elementMatches(pattern, elements[i]) {
-			return false
-		}
-	}
-	return len(patterns) == len(elements)
-}
-
-func elementMatches(pattern, element string) bool {
-	if !strings.Contains(pattern, "*") {
-		return pattern == element
-	}
-	ok, err := path.Match(pattern, element)
-	return ok && err == nil
-}
-
-func fixedPart(scope string) string {
-	fixed, _, _ := strings.Cut(scope, "*")
-	return fixed
-}
-
-// moreSpecific orders scopes: the longest fixed beginning first, then what names
-// the number of elements, then what has more fixed letters.
-func moreSpecific(a, b string) int {
-	return cmp.Or(
-		len(fixedPart(b))-len(fixedPart(a)),
-		boolToInt(strings.HasSuffix(a, "**"))-boolToInt(strings.HasSuffix(b, "**")),
-		len(strings.ReplaceAll(b, "*", ""))-len(strings.ReplaceAll(a, "*", "")),
-	)
-}
-
-// oneSpelling writes the registry of a name or scope in one way of those that
-// reach the same host, so that none of them escapes a rule into a laxer one:
-// lower case, no port 443, one name for Docker Hub, one form of an IPv6 address.
-func oneSpelling(name string) string {
-	host, rest, _ := strings.Cut(name, "/")
-	host = strings.TrimSuffix(strings.ToLower(host), ":443")
-	switch host {
-	case "docker.io", "registry-1.docker.io":
-		host = dockerHub
-	}
-	if inner, port, ok := strings.Cut(host, "]"); ok {
-		if addr, err := netip.ParseAddr(strings.TrimPrefix(inner, "[")); err == nil {
-			host = "[" + addr.String() + "]" + port
-		}
-	}
-	if rest == "" {
-		return host
-	}
-	return host + "/" + rest
 }

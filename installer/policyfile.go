@@ -162,6 +162,18 @@ type RuleSummary struct {
 	DeniedDigests  []digest.Digest `json:"deniedDigests,omitempty"`
 	// Unsafe says that nothing is verified in this scope.
 	Unsafe bool `json:"unsafe,omitempty"`
+	// YieldsTo are the scopes of rules that decide about some of the names of this
+	// one in its place, although they are about other names, too.
+	YieldsTo []string `json:"yieldsTo,omitempty"`
+}
+
+// RuleMatch is a rule that matches a name.
+type RuleMatch struct {
+	RuleSummary
+	// Decides says that this rule decides; of all that match one does.
+	Decides bool `json:"decides"`
+	// Why says in a sentence why it does, or why another does.
+	Why string `json:"why"`
 }
 
 // AttestationSummary describes an [Attestation]; conditions that are not made are
@@ -178,8 +190,14 @@ type AttestationSummary struct {
 // Rules describes the policy, the most specific rule first.
 func (p Policy) Rules() []RuleSummary {
 	rules := make([]RuleSummary, 0, len(p.rules)+1)
-	for _, r := range p.rules {
-		rules = append(rules, r.summary())
+	for i, r := range p.rules {
+		summary := r.summary()
+		for _, earlier := range p.rules[:i] {
+			if r.scope.crosses(earlier.scope) {
+				summary.YieldsTo = append(summary.YieldsTo, earlier.scope.text)
+			}
+		}
+		rules = append(rules, summary)
 	}
 	if p.unsafe {
 		rules = append(rules, RuleSummary{Scope: "**", Unsafe: true})
@@ -188,7 +206,7 @@ func (p Policy) Rules() []RuleSummary {
 }
 
 func (r compiledRule) summary() RuleSummary {
-	summary := RuleSummary{Scope: r.scope, Unsafe: r.unsafe}
+	summary := RuleSummary{Scope: r.scope.text, Unsafe: r.unsafe}
 	if !r.unsafe {
 		summary.Threshold = max(1, r.requirements.Threshold)
 		if r.requirements.AttestationsSuffice {
@@ -219,6 +237,25 @@ func (p Policy) RuleFor(ref Reference) (RuleSummary, error) {
 		return RuleSummary{}, err
 	}
 	return rule.summary(), nil
+}
+
+// Matches describes every rule that matches a reference, the one that decides
+// first, or gives the [NoRuleError].
+func (p Policy) Matches(ref Reference) ([]RuleMatch, error) {
+	rules := p.rulesAbout(ref.Name())
+	if len(rules) == 0 {
+		return nil, &NoRuleError{Name: ref.Name()}
+	}
+	deciding := rules[0]
+	matches := []RuleMatch{{deciding.summary(), true, "It is the only rule that matches."}}
+	for n, rule := range rules[1:] {
+		_, why := deciding.scope.before(rule.scope)
+		if n == 0 {
+			matches[0].Why = fmt.Sprintf("Of the %d rules that match it %s.", len(rules), why)
+		}
+		matches = append(matches, RuleMatch{rule.summary(), false, fmt.Sprintf("The rule for %s %s.", deciding.scope.text, why)})
+	}
+	return matches, nil
 }
 
 // policyFile is the form of policy.toml.

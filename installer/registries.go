@@ -2,6 +2,7 @@ package installer
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
@@ -65,12 +66,30 @@ func (r *Registries) Destination(name string) (Destination, error) {
 // a name begins with, at a slash, the longest is replaced by its value. Policies,
 // receipts and folders go by the name before. A mirror needs no trust: what comes
 // from it is verified like everything else.
-func WithMirrors(open Opener, mirrors map[string]string) Opener {
-	if len(mirrors) == 0 {
-		return open
+//
+// Keys and values are a registry, or a registry and the beginning of a repository;
+// both are read as a [Reference] is. A key that no name begins with, and two keys
+// for the same names, are [ErrInvalidReference].
+func WithMirrors(open Opener, mirrors map[string]string) (Opener, error) {
+	prefixes := map[string]string{}
+	for from, to := range mirrors {
+		key, err := parsePrefix(from)
+		if err == nil {
+			_, err = parsePrefix(to)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: mirror %s=%s: %w", ErrInvalidReference, from, to, err)
+		}
+		if _, twice := prefixes[key]; twice {
+			return nil, fmt.Errorf("%w: two mirrors for %s", ErrInvalidReference, key)
+		}
+		prefixes[key] = to
+	}
+	if len(prefixes) == 0 {
+		return open, nil
 	}
 	return func(ctx context.Context, ref Reference) (Source, error) {
-		name, ok := mirrored(ref.Name(), mirrors)
+		name, ok := mirrored(ref.Name(), prefixes)
 		if !ok {
 			return open(ctx, ref)
 		}
@@ -79,19 +98,44 @@ func WithMirrors(open Opener, mirrors map[string]string) Opener {
 			return nil, err
 		}
 		return open(ctx, elsewhere)
+	}, nil
+}
+
+// parsePrefix reads a registry, or a registry and the beginning of a repository,
+// and gives it in one spelling.
+func parsePrefix(text string) (string, error) {
+	registry, repository, nested := strings.Cut(text, "/")
+	if !looksLikeHost(registry) {
+		return "", fmt.Errorf("%q begins with no registry", text)
 	}
+	if err := checkRegistry(registry); err != nil {
+		return "", err
+	}
+	if !nested {
+		return oneHost(registry), nil
+	}
+	if err := checkRepository(repository); err != nil {
+		return "", err
+	}
+	return oneHost(registry) + "/" + repository, nil
 }
 
 // mirrored replaces the longest prefix of the name that has a mirror.
 func mirrored(name string, mirrors map[string]string) (string, bool) {
+	name = oneSpelling(name)
 	best, found := "", false
 	for from := range mirrors {
-		if (name == from || strings.HasPrefix(name, from+"/")) && (!found || len(from) > len(best)) {
+		// An official image of Docker Hub has a short name, too.
+		official := name == strings.Replace(from, dockerHub+"/", dockerHub+"/library/", 1)
+		if (name == from || official || strings.HasPrefix(name, from+"/")) && (!found || len(from) > len(best)) {
 			best, found = from, true
 		}
 	}
-	if !found {
+	switch rest, beneath := strings.CutPrefix(name, best); {
+	case !found:
 		return "", false
+	case beneath:
+		return mirrors[best] + rest, true
 	}
-	return mirrors[best] + strings.TrimPrefix(name, best), true
+	return mirrors[best], true
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
+	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 )
 
@@ -20,9 +22,11 @@ import (
 type Verification struct {
 	// Unsafe says that the policy let it through unverified.
 	Unsafe bool `json:"unsafe,omitempty"`
-	// Rule is the scope of the rule that decided, Policy a fingerprint of what it
-	// asked for.
+	// Rule is the scope of the rule that decided, AsRule that of the name that it
+	// is installed under, where that is another. Policy is a fingerprint of what
+	// they asked for.
 	Rule   string        `json:"rule"`
+	AsRule string        `json:"asRule,omitempty"`
 	Policy digest.Digest `json:"policy"`
 	// Covers is the digest that the evidence vouches for: that of the index, and so
 	// of what it has for all platforms, or that of the manifest for one platform,
@@ -59,6 +63,9 @@ type Evidence struct {
 	// Time is the earliest proven time of the signature.
 	Time *time.Time `json:"time,omitempty"`
 }
+
+// same says whether two pieces of evidence say the same.
+func (e Evidence) same(other Evidence) bool { return reflect.DeepEqual(e, other) }
 
 // Signer is one line that says who signed.
 func (e Evidence) Signer() string {
@@ -112,11 +119,11 @@ func (i *Installer) accepts(v Verified) (Verified, error) {
 		return Verified{}, fmt.Errorf("%w: it was not verified", ErrRefused)
 	}
 	kept := *v.sealed
-	rule, err := i.policy.ruleFor(kept.Reference.Name())
+	policy, err := i.policy.fingerprint(kept.Reference.Name())
 	if err != nil {
 		return Verified{}, err
 	}
-	if rule.fingerprint() != kept.Verification.Policy {
+	if policy != kept.Verification.Policy {
 		return Verified{}, fmt.Errorf("%w: it was verified under another policy", ErrRefused)
 	}
 	if !i.runs(Installed{Receipt: Receipt{Platform: kept.Platform}}) {
@@ -201,6 +208,47 @@ func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) 
 	return admitted, errors.Join(search.failures...), refusedError(err)
 }
 
+// under is what was verified, to be installed as plugin: if that is another name
+// than the reference's, its own rule has to allow it, too.
+func (i *Installer) under(ctx context.Context, plugin store.Plugin, v Verified) (Verified, error) {
+	if plugin.Name() == v.Reference.Name() {
+		return v, nil
+	}
+	own, err := i.policy.ruleFor(v.Reference.Name())
+	if err != nil {
+		return Verified{}, err
+	}
+	rule, err := i.policy.ruleFor(plugin.Name())
+	if err != nil {
+		return Verified{}, err
+	}
+	if rule.scope == own.scope {
+		return v, nil
+	}
+	admitted, _, err := i.admit(ctx, v.Resolution, rule)
+	if err != nil {
+		return Verified{}, fmt.Errorf("as %s: %w", plugin.Name(), err)
+	}
+	as := v
+	as.Verification = describeAdmission(rule, v.Resolution, admitted)
+	if as.Resolution, err = covered(ctx, as, rule); err != nil {
+		return Verified{}, fmt.Errorf("as %s: %w", plugin.Name(), err)
+	}
+	if v.Verification.Unsafe {
+		as.admission = admitted
+	}
+	as.Verification.Unsafe = as.Verification.Unsafe && v.Verification.Unsafe
+	as.Verification.Rule, as.Verification.AsRule = v.Verification.Rule, rule.scope.text
+	for _, e := range v.Verification.Evidence {
+		if !slices.ContainsFunc(as.Verification.Evidence, e.same) {
+			as.Verification.Evidence = append(as.Verification.Evidence, e)
+		}
+	}
+	as.Verification.Covers = coveredDigest(as.Resolution, as.Verification.Evidence)
+	as.Verification.Policy, err = i.policy.fingerprint(v.Reference.Name(), plugin.Name())
+	return as, err
+}
+
 // exactly names what a reference stood for.
 func exactly(r Resolution) string {
 	return fmt.Sprintf("%s:%s@%s", r.Reference.Name(), r.Version, r.Digest())
@@ -278,7 +326,7 @@ func (c *collection) try() error {
 }
 
 func describeAdmission(rule compiledRule, r Resolution, a admission.Admission) Verification {
-	v := Verification{Unsafe: a.IsUnsafe(), Rule: rule.scope, Policy: rule.fingerprint()}
+	v := Verification{Unsafe: a.IsUnsafe(), Rule: rule.scope.text, Policy: rule.fingerprint()}
 	for _, verified := range a.Verified() {
 		v.Evidence = append(v.Evidence, describeEvidence(verified))
 	}

@@ -34,10 +34,11 @@ type Predicate struct {
 // attest right after pushing, or let [Release] do it: that signs the documents
 // that it made itself.
 func Attest(ctx context.Context, repo Repository, reference string, s *Signer, predicates []Predicate, opts SignOptions) (*Signed, error) {
-	subjects, err := subjectsOf(ctx, repo, reference)
+	t, err := readTree(ctx, repo, reference)
 	if err != nil {
 		return nil, err
 	}
+	subjects := t.subjects()
 	var statements []statement
 	for _, subject := range subjects {
 		found, err := attachedSBOMs(ctx, repo, subject)

@@ -14,7 +14,6 @@ import (
 	"runtime/metrics"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -143,15 +142,6 @@ func fileNames(b *testing.B, dir string) map[string]bool {
 	return names
 }
 
-func processCPU(b *testing.B) time.Duration {
-	b.Helper()
-	var r syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &r); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
-}
-
 // serveRegistry is the variable with which this test's executable, started
 // again, runs a registry until its input ends.
 const serveRegistry = "PACKAGER_TEST_REGISTRY"
@@ -202,7 +192,7 @@ func benchRegistry(b *testing.B) string {
 // reportLayers reports the size of what was published.
 func reportLayers(b *testing.B, host string) {
 	b.Helper()
-	found, err := packager.Inspect(b.Context(), repository(b, host+"/demo"), "1.0.0")
+	found, err := packager.Inspect(b.Context(), repository(b, host+"/demo"), "1.0.0", packager.InspectOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -70,6 +70,7 @@ type builtPlatform struct {
 	layer            ocispec.Descriptor
 	config, manifest blob
 	executable       sbom.Executable
+	files            []LayerFile
 }
 
 // referrer is a document that hangs off a manifest.
@@ -145,13 +146,14 @@ func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Ve
 		return nil, err
 	}
 	exe = l.digests(exe)
+	files := l.contents()
 	var all []builtPlatform
 	for i := range bases {
-		p := builtPlatform{in: l.in, base: &bases[i], executable: exe}
+		p := builtPlatform{in: l.in, base: &bases[i], executable: exe, files: files}
 		p.in.platform = l.in.platform.WithOSVersion(bases[i].osVersion)
 		all = append(all, p)
 	}
-	all = append(all, builtPlatform{in: l.in, executable: exe})
+	all = append(all, builtPlatform{in: l.in, executable: exe, files: files})
 	for i := range all {
 		if err := all[i].image(record, version, metadata); err != nil {
 			return nil, err

@@ -23,6 +23,9 @@ type ScanOptions struct {
 	Platforms map[string]string
 	// GoreleaserID chooses among several builds in goreleaser's artifacts.json.
 	GoreleaserID string
+	// Include are the names of companion files that are published although they
+	// look private: keys, credentials, hidden files, leftovers, sources.
+	Include []string
 	// Now is the clock that the times of files are compared with, to tell
 	// whether a later change of one would show. Default: time.Now.
 	Now func() time.Time
@@ -64,6 +67,11 @@ func (in input) binary() file {
 	return in.files[i]
 }
 
+// has says whether a file of the name goes with the executable.
+func (in input) has(name string) bool {
+	return slices.ContainsFunc(in.files, func(f file) bool { return f.name == name })
+}
+
 // size is that of all files together, in bytes.
 func (in input) size() int64 {
 	var n int64
@@ -99,10 +107,10 @@ func (d *Dist) Platforms() []string {
 	return out
 }
 
-// Scan finds the executables below dir and checks them. It understands three
+// Scan finds the executables below dir and checks them. It understands four
 // forms: goreleaser's artifacts.json in dir, folders "os/arch[variant]" with
-// the executable "plugin" ("plugin.exe" on Windows), and the explicit list of
-// [ScanOptions]. Every fault is reported, not only the first: the error joins
+// the executable "plugin" ("plugin.exe" on Windows), executables that are named
+// "NAME-os-arch", and the explicit list of [ScanOptions]. Every fault is reported, not only the first: the error joins
 // one [*InputError] for each.
 func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 	now := opts.Now
@@ -137,7 +145,12 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 		}
 		warnings, err := d.inputs[i].check()
 		d.warnings = append(d.warnings, warnings...)
-		problems = append(problems, err)
+		problems = append(problems, err, refusePrivate(d.inputs[i], opts.Include))
+	}
+	for _, name := range opts.Include {
+		if !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
+			problems = append(problems, &InputError{Path: name, Problem: "is to be included and is in no platform's folder", Remedy: "give --include the name of a file beside an executable"})
+		}
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
@@ -152,15 +165,21 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// addFolders reads dir/os/arch[variant].
+// addFolders reads dir/os/arch[variant], or executables in dir that are named for
+// their platform.
 func (d *Dist) addFolders() error {
-	systems, err := os.ReadDir(d.dir)
+	entries, err := os.ReadDir(d.dir)
 	if err != nil {
 		return &InputError{Path: d.dir, Problem: "cannot be read", Err: errors.Unwrap(err), Remedy: "name the folder that holds os/arch/plugin"}
 	}
 	known := knownPlatforms()
+	if !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return known.system(e.Name()) }) {
+		if err := d.addFlat(entries); err != nil || len(d.inputs) > 0 {
+			return err
+		}
+	}
 	var problems []error
-	for _, system := range systems {
+	for _, system := range entries {
 		dir := filepath.Join(d.dir, system.Name())
 		switch {
 		case system.Type()&fs.ModeSymlink != 0 && known.system(system.Name()):
@@ -187,10 +206,7 @@ func (d *Dist) addFolders() error {
 		return err
 	}
 	if len(d.inputs) == 0 {
-		return &InputError{
-			Path: d.dir, Problem: "holds no plugin",
-			Remedy: "build executables to os/arch/plugin below it, for instance " + filepath.Join(d.dir, "linux", "amd64", "plugin"),
-		}
+		return nothing(d.dir, entries)
 	}
 	return nil
 }

@@ -69,7 +69,7 @@ func Example() {
 	for _, alias := range released.Aliases {
 		fmt.Println(alias.Tag, "→", alias.Version)
 	}
-	report, err := packager.Inspect(ctx, repo, "latest")
+	report, err := packager.Inspect(ctx, repo, "latest", packager.InspectOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,11 +57,9 @@ func TestGoreleaserListsNothingElsewhere(t *testing.T) {
 	if err := os.Remove(list); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mkfifo(list, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	notAFile(t, list)
 	if _, err := packager.Scan(t.Context(), dist, packager.ScanOptions{}); !errors.Is(err, packager.ErrInput) {
-		t.Errorf("a pipe: error = %v", err)
+		t.Errorf("not a file: error = %v", err)
 	}
 }
 
@@ -228,7 +225,7 @@ func TestLargeEvidenceOfOthers(t *testing.T) {
 	if _, err := packager.Attest(t.Context(), repo, "1.0.0", signer, []packager.Predicate{predicate}, packager.SignOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	report, err := packager.Inspect(t.Context(), repo, "1.0.0")
+	report, err := packager.Inspect(t.Context(), repo, "1.0.0", packager.InspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
@@ -33,7 +34,7 @@ type Report struct {
 	Version    string        `json:"version,omitempty"`
 	// Tags are the version's tag and those aliases that point to the artifact.
 	Tags []string `json:"tags"`
-	// Annotations of the index.
+	// Annotations of the index, or of the single manifest.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// Protocol, Library and MinimumRunner are what the publisher says about the
 	// plugin's contract with its host.
@@ -47,7 +48,7 @@ type Report struct {
 	Documents    []InspectedDocument    `json:"documents"`
 }
 
-// InspectedPlatform is one entry of the index.
+// InspectedPlatform is one entry of the index, or the single manifest.
 type InspectedPlatform struct {
 	Platform string        `json:"platform"`
 	Digest   digest.Digest `json:"digest"`
@@ -57,6 +58,19 @@ type InspectedPlatform struct {
 	// Version is the layer's annotation, by which the runner's installer names
 	// the folder; empty if the image was not made as a fleeting plugin.
 	Version string `json:"version,omitempty"`
+	// Files are all that the layer holds; nil if they were not looked at.
+	Files []LayerFile `json:"files,omitempty"`
+	layer ocispec.Descriptor
+}
+
+// InspectOptions change what [Inspect] looks at. The zero value looks at
+// everything.
+type InspectOptions struct {
+	// SkipFiles leaves out the files of the layers, for which the layers of all
+	// platforms have to be fetched.
+	SkipFiles bool
+	// Report is told of each layer that is about to be fetched.
+	Report func(Event)
 }
 
 // InspectedSignature is one signature.
@@ -117,32 +131,27 @@ func (c Claimant) String() string {
 	return "a key"
 }
 
-// Inspect reads what a tag or digest stands for and everything that hangs off
-// it: platforms, sizes, versions, signatures, attestations, bills of materials,
-// aliases. Errors are those of the registry and [ErrNotPlugin].
-func Inspect(ctx context.Context, from Source, reference string) (*Report, error) {
-	desc, err := from.Resolve(ctx, reference)
+// Inspect reads what a tag or digest resolves to and its referrers: platforms,
+// sizes, versions, the files of each layer, signatures, attestations, bills of
+// materials, aliases. Errors are those of the registry and [ErrNotPlugin].
+func Inspect(ctx context.Context, from Source, reference string, opts InspectOptions) (*Report, error) {
+	t, err := readTree(ctx, from, reference)
 	if err != nil {
 		return nil, err
-	}
-	content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
-	if err != nil {
-		return nil, err
-	}
-	index, err := artifact.DecodeIndex(desc.MediaType, content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", from.Name(), ErrNotPlugin, err)
 	}
 	r := &Report{
-		Repository: from.Name(), Digest: desc.Digest, Annotations: index.Annotations, Version: index.Annotations[ocispec.AnnotationVersion],
+		Repository: from.Name(), Digest: t.top.Digest, Annotations: t.annotations, Version: t.annotations[ocispec.AnnotationVersion],
 		Tags: []string{}, Platforms: []InspectedPlatform{}, Signatures: []InspectedSignature{},
 		Attestations: []InspectedAttestation{}, Documents: []InspectedDocument{},
 	}
-	if extra, err := artifact.DecodeMetadata(index.Annotations[artifact.AnnotationMetadata]); err == nil {
+	if extra, err := artifact.DecodeMetadata(t.annotations[artifact.AnnotationMetadata]); err == nil {
 		r.Protocol, r.Library, r.MinimumRunner = extra.Protocol, extra.Library, extra.MinimumRunner
 	}
-	subjects := []named{{"index", plain(desc)}}
-	for _, entry := range index.Manifests {
+	var subjects []named
+	if !t.single() {
+		subjects = append(subjects, named{"index", t.top})
+	}
+	for _, entry := range t.entries {
 		p, err := inspectPlatform(ctx, from, entry)
 		if err != nil {
 			return nil, err
@@ -153,7 +162,12 @@ func Inspect(ctx context.Context, from Source, reference string) (*Report, error
 		r.Platforms = append(r.Platforms, p)
 		subjects = append(subjects, named{p.Platform, plain(entry)})
 	}
-	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, desc.Digest); err != nil {
+	if !opts.SkipFiles {
+		if err := r.listFiles(ctx, from, serialised(opts.Report)); err != nil {
+			return nil, err
+		}
+	}
+	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, t.top.Digest); err != nil {
 		return nil, err
 	}
 	for _, s := range subjects {
@@ -162,6 +176,36 @@ func Inspect(ctx context.Context, from Source, reference string) (*Report, error
 		}
 	}
 	return r, nil
+}
+
+// inspectParallel is how many layers are fetched at a time.
+const inspectParallel = 4
+
+// listFiles fetches each layer once, and lists its files.
+func (r *Report) listFiles(ctx context.Context, from Source, report func(Event)) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(inspectParallel)
+	first := map[digest.Digest]int{}
+	for i, p := range r.Platforms {
+		if _, known := first[p.Layer]; known || p.Layer == "" {
+			continue // images on several bases have one layer
+		}
+		first[p.Layer] = i
+		g.Go(func() (err error) {
+			report(Event{Kind: EventReading, Subject: p.Platform, Size: p.Size})
+			r.Platforms[i].Files, err = listLayer(gctx, from, p.layer)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, p := range r.Platforms {
+		if one, ok := first[p.Layer]; ok {
+			r.Platforms[i].Files = r.Platforms[one].Files
+		}
+	}
+	return nil
 }
 
 // named is a manifest and what to call it.
@@ -186,7 +230,8 @@ func inspectPlatform(ctx context.Context, from Source, entry ocispec.Descriptor)
 		return p, fmt.Errorf("platform %s: %w", p.Platform, err)
 	}
 	if layers := artifact.PluginLayers(m); len(layers) > 0 {
-		p.Layer, p.Size, p.Version = layers[0].Descriptor.Digest, layers[0].Descriptor.Size, layers[0].Version
+		p.layer, p.Version = layers[0].Descriptor, layers[0].Version
+		p.Layer, p.Size = p.layer.Digest, p.layer.Size
 	}
 	return p, nil
 }

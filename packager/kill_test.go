@@ -127,7 +127,7 @@ func TestKilledReleaseIsRunAgain(t *testing.T) {
 			continue
 		}
 		complete(t, repo, fmt.Sprintf("killed at request %d, run again", n))
-		report, err := packager.Inspect(t.Context(), repo, "latest")
+		report, err := packager.Inspect(t.Context(), repo, "latest", packager.InspectOptions{})
 		if err != nil {
 			t.Errorf("killed at request %d, run again: %v", n, err)
 			continue

@@ -22,10 +22,14 @@ func (d *Dist) oneBuild() ([]Warning, error) {
 	var first *input
 	var warnings []Warning
 	var problems []error
+	var modified []string
 	for i := range d.inputs {
 		in := &d.inputs[i]
 		if in.info == nil {
 			continue
+		}
+		if settingOf(in.info, "vcs.modified") == "true" {
+			modified = append(modified, in.binary().path)
 		}
 		if first == nil {
 			first = in
@@ -41,6 +45,12 @@ func (d *Dist) oneBuild() ([]Warning, error) {
 		if difference := otherParts(first.info, in.info); difference != "" {
 			warnings = append(warnings, Warning{in.binary().path, fmt.Sprintf("it may not be of the same build as %s: %s", first.binary().path, difference)})
 		}
+	}
+	if len(modified) > 0 {
+		warnings = append(warnings, Warning{
+			strings.Join(modified, ", "),
+			"built from a checkout with changes that are not committed, so the commit does not say what it was built from; commit them, or ignore files that the build writes",
+		})
 	}
 	return warnings, errors.Join(problems...)
 }

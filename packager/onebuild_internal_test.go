@@ -39,7 +39,10 @@ func TestOneBuild(t *testing.T) {
 		"other Go":            {main("(devel)", ""), with(func(i *debug.BuildInfo) { i.GoVersion = "go1.25.0" }), "", "built with go1.25.0"},
 		"other package":       {main("(devel)", ""), with(func(i *debug.BuildInfo) { i.Path += "/cmd" }), "", "package example.com/plugin/cmd"},
 		"other module":        {main("(devel)", ""), with(func(i *debug.BuildInfo) { i.Deps[0].Version = "v1.1.0" }), "", "module example.com/a v1.1.0, and v1.0.0 there"},
-		"more modules":        {main("(devel)", ""), with(func(i *debug.BuildInfo) { i.Deps = append(i.Deps, &debug.Module{Path: "example.com/b"}) }), "", ""},
+		"changes uncommitted": {main("v1.0.0", "abc"), with(func(i *debug.BuildInfo) {
+			i.Settings = []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}}
+		}), "", "arm64: built from a checkout with changes that are not committed"},
+		"more modules": {main("(devel)", ""), with(func(i *debug.BuildInfo) { i.Deps = append(i.Deps, &debug.Module{Path: "example.com/b"}) }), "", ""},
 	} {
 		var d Dist
 		for arch, info := range map[string]*debug.BuildInfo{"amd64": c.a, "arm64": c.b} {

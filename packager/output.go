@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // output is a folder that this process alone is writing. What is half written
@@ -53,10 +55,15 @@ func (o *output) holds(path string) bool {
 	return err == nil && os.SameFile(there, locked)
 }
 
-// close lets others write the output.
+// close lets others write the output. Windows removes no file that is open, and
+// there it does not matter that another process may lock it in between: that one
+// has it open.
 func (o *output) close() {
-	_ = os.Remove(o.lock.Path())
+	removed := os.Remove(o.lock.Path())
 	_ = o.lock.Unlock()
+	if removed != nil {
+		_ = os.Remove(o.lock.Path())
+	}
 }
 
 // beside is the name of a file that goes with the output.
@@ -68,15 +75,11 @@ func (o *output) beside(suffix string) string {
 // stageSuffix is that of what is being written.
 const stageSuffix = "-new"
 
-// clear removes what a killed process left. Where [durable.PlaceDir] cannot
-// exchange folders, a crash may have left the old one aside: it comes back.
+// clear removes what a killed process left, and finishes what it was doing.
 func (o *output) clear() error {
 	stage := o.beside(stageSuffix)
-	aside := stage + ".old"
-	if _, err := os.Lstat(o.target); errors.Is(err, os.ErrNotExist) {
-		if err := os.Rename(aside, o.target); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
+	if err := durable.Recover(stage, o.target); err != nil {
+		return err
 	}
-	return errors.Join(os.RemoveAll(stage), os.RemoveAll(aside))
+	return errors.Join(durable.RemoveAll(stage), durable.RemoveAll(stage+".old"))
 }

@@ -43,6 +43,8 @@ type PlatformResult struct {
 	Size  int64         `json:"size"`
 	// Executable is the SHA-256 digest of the plugin itself.
 	Executable string `json:"executable"`
+	// Files are all that the layer holds.
+	Files []LayerFile `json:"files"`
 }
 
 // Pack writes the artifact for the executables of dist to an OCI image layout
@@ -144,7 +146,7 @@ func (b *built) results() []PlatformResult {
 	for i, p := range b.platforms {
 		out[i] = PlatformResult{
 			Platform: p.in.platform.String(), Digest: p.manifest.desc.Digest,
-			Layer: p.layer.Digest, Size: p.layer.Size, Executable: "sha256:" + p.executable.SHA256,
+			Layer: p.layer.Digest, Size: p.layer.Size, Executable: "sha256:" + p.executable.SHA256, Files: p.files,
 		}
 	}
 	return out

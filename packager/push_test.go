@@ -82,8 +82,7 @@ func TestPushAttachesSBOMs(t *testing.T) {
 		for _, p := range packed.Platforms {
 			subjects = append(subjects, p.Digest.String())
 		}
-		// The other registry has the API and announces it to nobody.
-		if name == "fallback tags" && len(pushed.Warnings) != 1 {
+		if (name == "fallback tags") != (len(pushed.Warnings) == 1) {
 			t.Errorf("%s: warnings %v", name, pushed.Warnings)
 		}
 		for _, subject := range subjects {
@@ -97,7 +96,15 @@ func TestPushAttachesSBOMs(t *testing.T) {
 			}
 			kinds := map[string]int{}
 			for _, r := range referrers {
-				kinds[r.ArtifactType]++
+				content, err := repo.FetchAll(t.Context(), r, artifact.ManifestLimit)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m, err := artifact.DecodeManifest(r.MediaType, content)
+				if err != nil {
+					t.Fatal(err)
+				}
+				kinds[m.Layers[0].MediaType]++
 			}
 			want := map[string]int{artifact.MediaTypeSPDX: 1, artifact.MediaTypeCycloneDX: 1}
 			if diff := cmp.Diff(want, kinds); diff != "" {

@@ -76,6 +76,8 @@ const (
 	// EventReused: the layer of a platform was published before and was not
 	// compressed again.
 	EventReused EventKind = "reused"
+	// EventReading: the layer of a platform is about to be fetched.
+	EventReading EventKind = "reading"
 	// EventUploading: the layer of a platform is about to be uploaded.
 	EventUploading EventKind = "uploading"
 	// EventUploaded and EventPresent: a blob was uploaded, or was there.

@@ -134,7 +134,7 @@ func TestUnknownTimeIsNotClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := packager.Inspect(t.Context(), source, "1.0.0")
+	report, err := packager.Inspect(t.Context(), source, "1.0.0", packager.InspectOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,11 @@ package packager_test
 import (
 	"encoding/json"
 	"errors"
-	"net"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,21 +32,25 @@ func problems(err error) []*packager.InputError {
 	return all
 }
 
+// badInput is a folder that cannot be published, and what is said of it.
+type badInput struct {
+	name            string
+	make            func(t *testing.T, dir string)
+	path            string
+	problem, remedy string
+}
+
+func amd64(t *testing.T, dir string) {
+	t.Helper()
+	copyFile(t, executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+}
+
 // TestBadInput is INTEROP C2b (setuid bits), C2c (links), C12 (nothing to
 // publish, linux/arm) and C13 (sub-folders), and all else that cannot be
 // published.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
-	amd64 := func(t *testing.T, dir string) {
-		t.Helper()
-		copyFile(t, executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
-	}
-	tests := []struct {
-		name            string
-		make            func(t *testing.T, dir string)
-		path            string
-		problem, remedy string
-	}{
+	tests := []badInput{
 		{"empty", func(*testing.T, string) {}, "", "holds no plugin", "build executables"},
 		{"not there", func(t *testing.T, dir string) { t.Helper(); _ = os.Remove(dir) }, "", "cannot be read", "name the folder"},
 		{
@@ -60,11 +63,6 @@ func TestBadInput(t *testing.T) {
 				copyFile(t, executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/fleeting-plugin-x"), 0o755)
 			}, "linux/amd64", "has no file plugin", "rename",
 		},
-		{"not executable", func(t *testing.T, dir string) {
-			t.Helper()
-			amd64(t, dir)
-			chmod(t, filepath.Join(dir, "linux/amd64/plugin"), 0o644)
-		}, "linux/amd64/plugin", "is not executable", "chmod +x"},
 		{"empty file", func(t *testing.T, dir string) {
 			t.Helper()
 			writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), nil, 0o755)
@@ -122,57 +120,8 @@ func TestBadInput(t *testing.T) {
 			amd64(t, dir)
 			mkdir(t, dir, "linux/amd64/lib")
 		}, "linux/amd64/lib", "is a folder", "beside the executable"},
-		{"symbolic link", func(t *testing.T, dir string) {
-			t.Helper()
-			amd64(t, dir)
-			if err := os.Symlink("plugin", filepath.Join(dir, "linux/amd64/alias")); err != nil {
-				t.Fatal(err)
-			}
-		}, "linux/amd64/alias", "is a symbolic link", "copy the file"},
-		{"executable is a link", func(t *testing.T, dir string) {
-			t.Helper()
-			mkdir(t, dir, "linux/amd64")
-			if err := os.Symlink(executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin")); err != nil {
-				t.Fatal(err)
-			}
-		}, "linux/amd64/plugin", "is a symbolic link", "copy the file"},
-		{"named pipe", func(t *testing.T, dir string) {
-			t.Helper()
-			amd64(t, dir)
-			if err := syscall.Mkfifo(filepath.Join(dir, "linux/amd64/pipe"), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}, "linux/amd64/pipe", "is not a regular file", "remove it"},
-		{"socket", func(t *testing.T, dir string) {
-			t.Helper()
-			amd64(t, dir)
-			// A socket's address is short; it is made elsewhere and moved.
-			short, err := os.MkdirTemp("/tmp", "s") //nolint:usetesting // its folder would be too long for a socket
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = os.RemoveAll(short) })
-			l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", filepath.Join(short, "sock"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = l.Close() })
-			if err := os.Rename(filepath.Join(short, "sock"), filepath.Join(dir, "linux/amd64/sock")); err != nil {
-				t.Fatal(err)
-			}
-		}, "linux/amd64/sock", "is not a regular file", "remove it"},
-		{"setuid", func(t *testing.T, dir string) {
-			t.Helper()
-			amd64(t, dir)
-			chmod(t, filepath.Join(dir, "linux/amd64/plugin"), 0o755|os.ModeSetuid)
-		}, "linux/amd64/plugin", "has a setuid", "chmod u-s,g-s,-t"},
-		{"names that differ in case", func(t *testing.T, dir string) {
-			t.Helper()
-			amd64(t, dir)
-			writeFile(t, filepath.Join(dir, "linux/amd64/Plugin"), nil, 0o644)
-		}, "linux/amd64/plugin", "only in upper and lower case", "rename one"},
 	}
-	for _, tt := range tests {
+	for _, tt := range append(tests, unixInput()...) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			dir := filepath.Join(t.TempDir(), "dist")
@@ -182,10 +131,10 @@ func TestBadInput(t *testing.T) {
 			if !errors.Is(err, packager.ErrInput) {
 				t.Fatalf("error = %v, want ErrInput", err)
 			}
-			want := strings.TrimSuffix(filepath.Join(dir, tt.path), "/")
+			want := filepath.Join(dir, tt.path)
 			found := problems(err)
 			if !slices.ContainsFunc(found, func(e *packager.InputError) bool {
-				return e.Path == want && strings.Contains(e.Problem, tt.problem) && strings.Contains(e.Remedy, tt.remedy)
+				return e.Path == want && strings.Contains(e.Problem, tt.problem) && strings.Contains(filepath.ToSlash(e.Remedy), tt.remedy)
 			}) {
 				for _, e := range found {
 					t.Errorf("path %s\nproblem %s\nremedy %s", e.Path, e.Problem, e.Remedy)
@@ -233,6 +182,65 @@ func TestScanIgnoresFilesBesideTheFolders(t *testing.T) {
 // TestGoreleaser is INTEROP 1 and 2: the trees that publishers of plugins have,
 // such as those of fleeting-plugin-hetzner and of sardinasystems, with several
 // builds, levels of amd64 (amd64_v1), versions of ARM (arm_7).
+// TestFlatFolder: executables that are named for their platform, as GitLab's
+// Makefiles, gox and goreleaser write them.
+func TestFlatFolder(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files   map[string]string // names by platform
+		want    []string
+		warning string
+		problem string
+	}{
+		"GitLab's Makefiles": {map[string]string{
+			"plugin-linux-amd64": "linux/amd64", "plugin-linux-arm64": "linux/arm64", "plugin-windows-amd64.exe": "windows/amd64",
+			"plugin-linux-amd64.sha256": "", "checksums.txt": "",
+		}, []string{"linux/amd64", "linux/arm64", "windows/amd64"}, "", ""},
+		"without a name":       {map[string]string{"linux-amd64": "linux/amd64"}, []string{"linux/amd64"}, "", ""},
+		"underscores":          {map[string]string{"my_plugin_linux_x86_64": "linux/amd64", "my_plugin_linux_aarch64": "linux/arm64"}, []string{"linux/amd64", "linux/arm64"}, "", ""},
+		"goreleaser's folders": {map[string]string{"plugin_linux_amd64_v1/fleeting-plugin-x": "linux/amd64", "plugin_linux_arm64_v8.0/fleeting-plugin-x": "linux/arm64"}, []string{"linux/amd64", "linux/arm64"}, "", ""},
+		"a folder with plugin": {map[string]string{"plugin-linux-amd64/plugin": "linux/amd64", "plugin-linux-amd64/data": ""}, []string{"linux/amd64"}, "", ""},
+		"ARM as it was built":  {map[string]string{"plugin-linux-arm": "linux/armv7"}, []string{"linux/arm/v7"}, "", ""},
+		"ARM with a version":   {map[string]string{"plugin-linux-arm-7": "linux/armv7"}, []string{"linux/arm/v7"}, "", ""},
+		"a name that is off":   {map[string]string{"plugin-linux-amd64": "linux/amd64", "plugin-linux-amr64": "linux/arm64"}, []string{"linux/amd64"}, "plugin-linux-amr64: left out", ""},
+		"two plugins":          {map[string]string{"plugin-linux-amd64": "linux/amd64", "tool-linux-amd64": "linux/amd64"}, nil, "", "several names: plugin, tool"},
+		"one twice":            {map[string]string{"plugin-linux-amd64": "linux/amd64", "plugin_linux_x86_64": "linux/amd64"}, nil, "", "is also in"},
+		"an amd64 level":       {map[string]string{"plugin-linux-amd64_v3": "linux/amd64"}, nil, "", "amd64 level"},
+		"another platform":     {map[string]string{"plugin-linux-arm64": "linux/amd64"}, nil, "", "to be published for linux/arm64"},
+		"names of nothing":     {map[string]string{"plugin": "linux/amd64", "README.md": ""}, nil, "", "holds no plugin: there is only README.md, plugin"},
+		"two in a folder":      {map[string]string{"linux-amd64/a": "linux/amd64", "linux-amd64/b": "linux/amd64"}, nil, "", "has 2 executables and no file plugin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			for file, platform := range c.files {
+				if platform == "" {
+					writeFile(t, filepath.Join(dir, file), []byte("x"), 0o644)
+					continue
+				}
+				copyFile(t, executable(t, platform, "1.0.0"), filepath.Join(dir, file), 0o755)
+			}
+			dist, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
+			if c.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), c.problem) {
+					t.Errorf("got %v, want %q", err, c.problem)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, dist.Platforms()); diff != "" {
+				t.Errorf("platforms (-want +got):\n%s", diff)
+			}
+			warnings := fmt.Sprint(dist.Warnings())
+			if c.warning == "" && len(dist.Warnings()) > 0 || !strings.Contains(warnings, c.warning) {
+				t.Errorf("warnings %s, want %q", warnings, c.warning)
+			}
+		})
+	}
+}
+
 func TestGoreleaser(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()

@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ldflags"
 )
 
 const (
@@ -47,7 +49,7 @@ func (d *Dist) CompareVersion(ctx context.Context, want Version) ([]Warning, err
 // it.
 func (d *Dist) compareWith(ctx context.Context, asked int, want Version) ([]Warning, error) {
 	one := d.inputs[asked]
-	warnings, err := compareVersion(ctx, one.binary(), want)
+	warnings, err := compareVersion(ctx, one, want)
 	if err != nil || len(warnings) > 0 {
 		return warnings, err
 	}
@@ -68,29 +70,67 @@ func (d *Dist) compareWith(ctx context.Context, asked int, want Version) ([]Warn
 	return nil, errors.Join(problems...)
 }
 
-func compareVersion(ctx context.Context, bin file, want Version) ([]Warning, error) {
+func compareVersion(ctx context.Context, in input, want Version) ([]Warning, error) {
+	bin := in.binary()
 	output, err := run(ctx, bin.path, versionTimeout)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	told := toldVersion(output)
+	without := in.ineffective(want)
 	switch {
 	case err != nil && told == "":
 		return []Warning{{bin.path, fmt.Sprintf("it does not answer -version (%v), so its version was not compared", err)}}, nil
 	case told == "":
-		return []Warning{{bin.path, "its answer to -version names no version, so it was not compared"}}, nil
+		return []Warning{{bin.path, "its answer to -version names no version, so it was not compared" + without.problem()}}, nil
 	}
 	v, err := ParseVersion(told)
 	if err != nil {
-		return []Warning{{bin.path, fmt.Sprintf("it calls itself version %q; build it with its version, or the runner's list of plugins will be wrong", told)}}, nil //nolint:nilerr // an unknown version is no error
+		return []Warning{{bin.path, fmt.Sprintf("it calls itself version %q; build it with its version, or the runner's list of plugins will be wrong", told) + without.problem()}}, nil //nolint:nilerr // an unknown version is no error
 	}
 	if v.Compare(want) != 0 {
 		return nil, &InputError{
-			Path: bin.path, Problem: fmt.Sprintf("calls itself version %s and is to be published as %s", v, want),
-			Remedy: fmt.Sprintf("publish it as %s, or build it as %s", v, want),
+			Path: bin.path, Problem: fmt.Sprintf("calls itself version %s and is to be published as %s", v, want) + without.problem(),
+			Remedy: cmp.Or(without.remedy(), fmt.Sprintf("publish it as %s, or build it as %s", v, want)),
 		}
 	}
 	return nil, nil
+}
+
+// ineffective is the flag of the linker that set a variable to a version that
+// the executable does not tell. The linker passes over what is not a string
+// variable without a word.
+type ineffective string
+
+// ineffective finds such a flag, where the executable says how it was linked.
+func (in input) ineffective(want Version) ineffective {
+	if in.info == nil {
+		return ""
+	}
+	variables, err := ldflags.Variables(settingOf(in.info, "-ldflags"))
+	if err != nil {
+		return ""
+	}
+	for _, v := range variables {
+		if strings.TrimPrefix(v.Value, "v") == want.String() {
+			return ineffective(v.Name)
+		}
+	}
+	return ""
+}
+
+func (name ineffective) problem() string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf(", although the linker was told to set %s", string(name))
+}
+
+func (name ineffective) remedy() string {
+	if name == "" {
+		return ""
+	}
+	return fmt.Sprintf("declare %s as a string variable without a value, and print it: the linker sets neither constants nor variables that a function initialises", string(name))
 }
 
 // run starts the executable with nothing of our environment, which may hold
@@ -102,10 +142,10 @@ func run(ctx context.Context, path string, timeout time.Duration) (string, error
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	out := &limitedBuffer{}
+	out, errs := &limitedBuffer{}, &limitedBuffer{}
 	cmd := exec.CommandContext(ctx, path, "-version")
 	cmd.Env = []string{"HOME=/nonexistent"}
-	cmd.Stdout = out
+	cmd.Stdout, cmd.Stderr = out, errs
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd)
 	err = cmd.Run()
@@ -115,15 +155,31 @@ func run(ctx context.Context, path string, timeout time.Duration) (string, error
 	if ctx.Err() != nil {
 		err = fmt.Errorf("it ran for more than %s", timeout)
 	}
+	if err == nil && len(out.content) == 0 {
+		return string(errs.content), nil // Go's own println, and some loggers
+	}
 	return string(out.content), err
 }
 
-// toldVersion finds the line that fleeting's library writes.
+// toldVersion finds the version in an answer: in the line that fleeting's library
+// writes, else the first word that is a version, else the only word.
 func toldVersion(output string) string {
 	for line := range strings.Lines(output) {
 		if value, ok := strings.CutPrefix(line, "Version:"); ok {
 			return strings.TrimSpace(value)
 		}
+	}
+	words := strings.Fields(output)
+	for i, word := range words {
+		word = strings.Trim(word, `,;:()[]"'`)
+		_, err := ParseVersion(word)
+		// Go's own version is not the plugin's.
+		if err == nil && (i == 0 || !slices.Contains([]string{"go", "golang"}, strings.ToLower(strings.Trim(words[i-1], ":")))) {
+			return word
+		}
+	}
+	if len(words) == 1 {
+		return words[0]
 	}
 	return ""
 }

@@ -27,7 +27,7 @@ type Signed struct {
 	Repository string        `json:"repository"`
 	Digest     digest.Digest `json:"digest"`
 	// Manifests are the digests that carry the signature: the index and every
-	// platform's manifest.
+	// platform's manifest, or the single manifest that was published.
 	Manifests []digest.Digest `json:"manifests"`
 	// Predicates are the types that were attested; empty for a signature.
 	Predicates []string `json:"predicates,omitempty"`
@@ -70,46 +70,17 @@ func (p *signaturePusher) count(what string, isNew bool) {
 	}
 }
 
-// Sign signs the index that the tag or digest stands for, and every platform's
-// manifest in it. Each signature is published in both forms that verifiers look
+// Sign signs the index that the tag or digest resolves to, and every platform's
+// manifest in it, or a single manifest. Each signature is published in both forms that verifiers look
 // for: under the tag sha256-….sig, and as a sigstore bundle among the
 // manifest's referrers. What the same key signed before is not signed again.
 func Sign(ctx context.Context, repo Repository, reference string, s *Signer, opts SignOptions) (*Signed, error) {
-	subjects, err := subjectsOf(ctx, repo, reference)
+	t, err := readTree(ctx, repo, reference)
 	if err != nil {
 		return nil, err
 	}
 	p := signaturePusher{repo: repo, signer: s, report: reporter(opts.Report)}
-	return p.sign(ctx, subjects)
-}
-
-// subjectsOf returns the index and the manifests of its platforms.
-func subjectsOf(ctx context.Context, repo Repository, reference string) ([]ocispec.Descriptor, error) {
-	desc, err := repo.Resolve(ctx, reference)
-	if err != nil {
-		return nil, err
-	}
-	content, err := repo.FetchAll(ctx, desc, artifact.ManifestLimit)
-	if err != nil {
-		return nil, err
-	}
-	index, err := artifact.DecodeIndex(desc.MediaType, content)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", repo.Name(), ErrNotPlugin, err)
-	}
-	return append([]ocispec.Descriptor{plain(desc)}, platformsOf(index)...), nil
-}
-
-// platformsOf leaves out entries that are not images, such as the attestations
-// that buildx puts there.
-func platformsOf(index ocispec.Index) []ocispec.Descriptor {
-	var all []ocispec.Descriptor
-	for _, m := range index.Manifests {
-		if m.Platform != nil && m.Platform.OS != "unknown" {
-			all = append(all, plain(m))
-		}
-	}
-	return all
+	return p.sign(ctx, t.subjects())
 }
 
 // signaturePusher signs and publishes.
@@ -184,6 +155,9 @@ func (p *signaturePusher) done(subjects []ocispec.Descriptor, types []string) *S
 		if artifact.IsIndex(s.MediaType) {
 			out.Digest = s.Digest
 		}
+	}
+	if out.Digest == "" && len(out.Manifests) == 1 {
+		out.Digest = out.Manifests[0] // a single manifest
 	}
 	return out
 }

@@ -107,21 +107,42 @@ func lacking(files []file, target, dir string) (missing []file, exists bool, err
 	return missing, true, openToAll(dir, target)
 }
 
+// replaceFile moves a staged file onto its old one. Windows replaces no file that
+// a process runs, but lets it make way, into the folder in the making: a later
+// bootstrap removes it.
+func replaceFile(staged, path string) error {
+	err := os.Rename(staged, path)
+	if !durable.InUse(err) {
+		return err
+	}
+	aside := staged + ".old"
+	if err := durable.Rename(path, aside); err != nil {
+		return err
+	}
+	if err := durable.Rename(staged, path); err != nil {
+		return errors.Join(err, durable.Rename(aside, path))
+	}
+	return nil
+}
+
 // commit moves what is staged to its place: the folder as a whole, or each file
 // onto its old one, which a process may be running.
 func commit(files []file, stage, dir string) error {
 	if err := durable.SyncDir(stage); err != nil {
 		return err
 	}
-	err := os.Rename(stage, dir)
-	if err == nil {
-		return durable.SyncDir(filepath.Dir(dir))
-	}
-	if info, statErr := os.Lstat(dir); statErr != nil || !info.IsDir() {
-		return err
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() {
+		err := os.Rename(stage, dir)
+		if err == nil {
+			return durable.SyncDir(filepath.Dir(dir))
+		}
+		// Another bootstrap may have been faster.
+		if info, statErr := os.Lstat(dir); statErr != nil || !info.IsDir() {
+			return err
+		}
 	}
 	for _, f := range files {
-		if err := os.Rename(filepath.Join(stage, f.name()), filepath.Join(dir, f.name())); err != nil {
+		if err := replaceFile(filepath.Join(stage, f.name()), filepath.Join(dir, f.name())); err != nil {
 			return err
 		}
 	}

@@ -19,5 +19,11 @@ func confine(size string) error {
 		return err
 	}
 	signal.Ignore(syscall.SIGXFSZ)
-	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit})
+	var rlimit syscall.Rlimit
+	bound(&rlimit.Cur, limit)
+	bound(&rlimit.Max, limit)
+	return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &rlimit)
 }
+
+// bound sets a limit, which is signed on some systems.
+func bound[T int64 | uint64](field *T, to uint64) { *field = T(to) }

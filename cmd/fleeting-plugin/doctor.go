@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/access"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
@@ -34,6 +35,10 @@ type doctor struct {
 	policy   *policyFlags
 	registry *cli.RegistryFlags
 	findings []finding
+	// told are the files and folders that others may write and that were named.
+	told map[string]bool
+	// allowed says whether the policy lets in what is installed; nil without one.
+	allowed func(installer.Installed) error
 	// altered says that a problem is one for which other commands refuse.
 	altered bool
 }
@@ -55,11 +60,15 @@ func newDoctorCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what keeps installed plugins from working",
-		Long: `Check the folder and its permissions, the policy, what the runner's configuration
-names, as whom its registries would be asked, every installed file against its receipt, and, unless --no-start is given,
-that each installed executable starts and answers as the runner expects. Plugins
-are started with nothing in their environment but what they need for that, and
-stopped at once.`,
+		Long: `Check the folder and the policy, what the runner's configuration names, as whom
+its registries would be asked, every installed file against its receipt and the
+policy, and, unless --no-start is given, that each installed executable starts and
+answers as the runner expects. Plugins are started with nothing in their
+environment but what they need for that, and stopped at once.
+
+Report other users who may write the plugins, the policy, its keys, the lock, the
+runner's configuration and the files with credentials, or a folder above them. An
+executable that others may write is not started.`,
 	}
 	folder, policy := newFolderFlags(app, cmd), newPolicyFlags(app, cmd)
 	registry := app.RegistryFlags(cmd.Flags())
@@ -67,7 +76,7 @@ stopped at once.`,
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d := &doctor{app: app, folder: folder, policy: policy, registry: registry}
+		d := &doctor{app: app, folder: folder, policy: policy, registry: registry, told: map[string]bool{}}
 		d.checkPolicy()
 		folder, there := d.checkFolder()
 		if folder != nil {
@@ -127,8 +136,37 @@ func (d *doctor) write(w io.Writer) error {
 	return nil
 }
 
+// guard looks at who else may change what lies at a path, and says whether nobody
+// may.
+func (d *doctor) guard(check, path, what string) bool {
+	writers, err := access.Way(path)
+	if err != nil {
+		d.add(check, "problem", err.Error(), "")
+		return false
+	}
+	for _, w := range writers {
+		if d.told[w.Path] {
+			continue
+		}
+		d.told[w.Path] = true
+		d.add(check, "problem", fmt.Sprintf("%s may write %s, and so change %s", w.Who, w.Path, what), nextWriters(w.Path))
+	}
+	return len(writers) == 0
+}
+
+func nextWriters(path string) string {
+	if runtime.GOOS == "windows" {
+		return "leave the right to write it to administrators and the runner's user: icacls " + path
+	}
+	return "chmod go-w " + path + "; if it is another user's, run doctor as that user"
+}
+
 func (d *doctor) checkPolicy() {
 	policy, err := d.policy.policy()
+	guarded := true
+	for _, anchor := range d.policy.anchors {
+		guarded = d.guard("policy", anchor, anchor) && guarded
+	}
 	if err != nil {
 		d.add("policy", "problem", err.Error(), d.app.HintOf(err))
 		return
@@ -145,7 +183,25 @@ func (d *doctor) checkPolicy() {
 	if n := len(policy.Rules()); n != 1 {
 		count = fmt.Sprintf("%d rules", n)
 	}
-	d.add("policy", "ok", count, "")
+	d.allowed = policy.Allows
+	if guarded {
+		d.add("policy", "ok", count, "")
+	}
+}
+
+// checkAllowed holds an installed plugin against the policy, by its receipt.
+func (d *doctor) checkAllowed(one installer.Installed, name string) {
+	if d.allowed == nil {
+		return // the policy is a problem of its own
+	}
+	err := d.allowed(one)
+	switch _, unruled := errors.AsType[*installer.NoRuleError](err); {
+	case err == nil:
+	case unruled, errors.Is(err, installer.ErrOtherPolicy):
+		d.add("policy", "warning", name+": "+err.Error(), "name the policy that it was installed by, or install it by this one: "+reinstall(one.Receipt))
+	default:
+		d.refuse("policy", name+": "+err.Error(), reinstall(one.Receipt))
+	}
 }
 
 // checkFolder looks at the folder: nil if there is no name for one, and whether
@@ -167,8 +223,7 @@ func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
 	case !info.IsDir():
 		d.add("folder", "problem", folder.Dir()+" is not a folder", "")
 		return folder, false
-	case runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
-		d.add("folder", "problem", fmt.Sprintf("others may write into %s (%s)", folder.Dir(), info.Mode().Perm()), "chmod go-w "+folder.Dir())
+	case !d.guard("folder", folder.Dir(), "the plugins"):
 	case runtime.GOOS != "windows" && info.Mode().Perm()&0o005 != 0o005:
 		d.add("folder", "warning", fmt.Sprintf("only some users may read %s (%s)", folder.Dir(), info.Mode().Perm()), "chmod o+rx, if the runner is another user")
 	default:
@@ -198,6 +253,12 @@ func (d *doctor) checkConfig(ctx context.Context, folder *installer.Folder, conf
 	if err != nil {
 		d.add("configuration", "problem", err.Error(), d.app.HintOf(err))
 		return
+	}
+	place := placeOf(d.app, config)
+	d.guard("configuration", place.path(), place.path())
+	lock := place.lock("")
+	if _, err := os.Lstat(lock); err == nil {
+		d.guard("lock", lock, lock)
 	}
 	d.checkCredentials(ctx, plugins)
 	for _, p := range plugins {
@@ -255,6 +316,7 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 			continue
 		}
 		d.add("files", "ok", name, "")
+		d.checkAllowed(one, name)
 		if !one.RunsHere() {
 			d.add("start", "warning", name+" is for "+one.Receipt.Platform, "")
 			continue
@@ -266,6 +328,14 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 }
 
 func (d *doctor) checkStart(ctx context.Context, path, name string) {
+	writers, err := access.Way(path)
+	if err == nil && len(writers) > 0 {
+		err = fmt.Errorf("not started, since %s may write %s", writers[0].Who, writers[0].Path)
+	}
+	if err != nil {
+		d.add("start", "problem", name+": "+err.Error(), nextWriters(path))
+		return
+	}
 	protocol, err := startOnce(ctx, path)
 	if err != nil {
 		why, next := whyNotStarted(path)

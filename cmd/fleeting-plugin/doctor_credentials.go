@@ -1,11 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"runtime"
-	"slices"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 )
@@ -21,17 +21,19 @@ func (d *doctor) checkCredentials(ctx context.Context, plugins []installer.Confi
 	for _, name := range d.registry.CredentialFiles() {
 		d.checkCredentialFile(name)
 	}
-	var hosts []string
+	asked := map[string]bool{}
 	for _, ref := range installer.References(plugins) {
-		if host := ref.Registry(); host != "" && !slices.Contains(hosts, host) {
-			hosts = append(hosts, host)
+		host := ref.Registry()
+		found, err := opts.CredentialStore.Get(ctx, ref.Name())
+		// Repositories of one registry differ only where somebody says so.
+		told := host + " " + found.Username
+		if host == "" || asked[told] {
+			continue
 		}
-	}
-	for _, host := range hosts {
-		found, err := opts.Credentials(ctx, host)
+		asked[told] = true
 		switch {
 		case err != nil:
-			d.add("credentials", "problem", fmt.Sprintf("%s: %v", host, err), "fleeting-plugin login "+host)
+			d.add("credentials", "problem", fmt.Sprintf("%s: %v", host, err), cmp.Or(d.app.HintOf(err), "fleeting-plugin login "+host))
 		case found.IsZero():
 			d.add("credentials", "ok", host+": none, so it is asked as anybody", "")
 		case found.Username == "":
@@ -45,7 +47,12 @@ func (d *doctor) checkCredentials(ctx context.Context, plugins []installer.Confi
 // checkCredentialFile finds passwords that others may read.
 func (d *doctor) checkCredentialFile(name string) {
 	info, err := os.Stat(name)
-	if err != nil || runtime.GOOS == "windows" {
+	if err != nil {
+		return
+	}
+	// It also names credential helpers, which are programs that are run.
+	d.guard("credentials", name, name)
+	if runtime.GOOS == "windows" {
 		return
 	}
 	if mode := info.Mode().Perm(); mode&0o044 != 0 {

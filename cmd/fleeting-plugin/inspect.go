@@ -24,27 +24,31 @@ func newInspectCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect REF|LAYOUT[:VERSION]",
 		Short: "Show platforms, signatures, attestations and bills of materials of an artifact",
-		Long: `Show what REF stands for: for which platforms, how large, who says to have signed
-it, which attestations and bills of materials hang off it, and which aliases
-point to it. REF may also be the folder of an OCI layout.
+		Long: `Show what REF resolves to: its platforms, their sizes and every file of their
+layers, who claims to have signed it, its attestations and bills of materials,
+and which aliases point to it. REF may also be the folder of an OCI layout.
 
-Nothing is verified here; fleeting-plugin verify does that.`,
+To list the files, inspect fetches the layer of every platform, unless --no-files
+is given. Nothing is verified here; fleeting-plugin verify does that.`,
 		Example: `  fleeting-plugin inspect registry.example.com/group/plugin:latest
   fleeting-plugin inspect build/layout:1.2.3 --output json`,
 		Args: cobra.ExactArgs(1),
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
+	var opts packager.InspectOptions
+	cmd.Flags().BoolVar(&opts.SkipFiles, "no-files", false, "do not fetch the layers to list their files")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		source, reference, err := openSource(cmd, registry, args[0])
 		if err != nil {
 			return err
 		}
-		report, err := packager.Inspect(cmd.Context(), source, reference)
+		opts.Report = func(e packager.Event) { report(app, e) }
+		found, err := packager.Inspect(cmd.Context(), source, reference, opts)
 		if err != nil {
 			return err
 		}
-		return app.Print(report, func(w io.Writer) error { return printReport(w, report) })
+		return app.Print(found, func(w io.Writer) error { return printReport(w, found) })
 	}
 	return cmd
 }

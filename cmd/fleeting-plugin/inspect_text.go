@@ -41,6 +41,13 @@ func printReport(w io.Writer, r *packager.Report) error {
 	if err := cli.Table(w, []string{"platform", "version", "size", "manifest"}, rows); err != nil {
 		return err
 	}
+	all := make([]filesOf, len(r.Platforms))
+	for i, p := range r.Platforms {
+		all[i] = filesOf{p.Platform, p.Files}
+	}
+	if err := printFiles(w, all); err != nil {
+		return err
+	}
 	if err := printEvidence(w, r); err != nil {
 		return err
 	}

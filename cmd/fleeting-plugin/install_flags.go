@@ -34,6 +34,8 @@ const (
 	nextPolicy = "write one: fleeting-plugin policy init FILE"
 	nextMirror = "name a tar file or a folder that fleeting-plugin mirror wrote"
 
+	nextRegistryMirror = "write a registry, or a registry and the beginning of a repository, on both sides: registry.example.com/team=mirror.internal/plugins"
+
 	nextIssuer    = "such as https://token.actions.githubusercontent.com for GitHub Actions or https://gitlab.com for GitLab"
 	nextFolder    = "name the folder where the runner looks: --dir DIR, or FLEETING_PLUGIN_PATH as the runner has it"
 	nextInstalled = "name the folder of an installed version, or a file in it: fleeting-plugin list --output json has them"
@@ -124,6 +126,20 @@ type policyFlags struct {
 	insecure                      bool
 	// read is the policy file that was read, missing the one that was not there.
 	read, missing string
+	// anchors are the files that decide what is trusted: policy, keys and roots.
+	anchors []string
+}
+
+// anchored is a reader of files that decide what is trusted, relative to dir.
+func (p *policyFlags) anchored(dir string, read installer.FileReader) installer.FileReader {
+	return func(name string) ([]byte, error) {
+		at := name
+		if !filepath.IsAbs(at) {
+			at = filepath.Join(dir, at)
+		}
+		p.anchors = append(p.anchors, absolute(at))
+		return read(name)
+	}
 }
 
 func newPolicyFlags(app *cli.App, cmd *cobra.Command) *policyFlags {
@@ -165,6 +181,7 @@ func (p *policyFlags) policy() (installer.Policy, error) {
 func (p *policyFlags) fromKeys() (installer.Policy, error) {
 	rule := installer.Rule{Scope: "**"}
 	for _, name := range p.keys {
+		p.anchors = append(p.anchors, absolute(name))
 		pem, err := readInput(name, nextKey)
 		if err != nil {
 			return installer.Policy{}, err
@@ -191,6 +208,7 @@ func (p *policyFlags) fromIdentity() (installer.Policy, error) {
 	}
 	var opts installer.IdentityOptions
 	if p.trustedRoot != "" {
+		p.anchors = append(p.anchors, absolute(p.trustedRoot))
 		content, err := readInput(p.trustedRoot, nextRoot)
 		if err != nil {
 			return installer.Policy{}, err
@@ -217,6 +235,7 @@ func (p *policyFlags) fromFile() (installer.Policy, error) {
 	if name == "" {
 		return installer.NewPolicy(own)
 	}
+	p.anchors = append(p.anchors, absolute(name))
 	content, err := readInput(name, nextPolicy)
 	if errors.Is(err, fs.ErrNotExist) && !explicit {
 		p.missing = name
@@ -226,7 +245,7 @@ func (p *policyFlags) fromFile() (installer.Policy, error) {
 		return installer.Policy{}, err
 	}
 	p.read = absolute(name)
-	policy, err := installer.ParsePolicy(content, installer.FilesBeside(name), own)
+	policy, err := installer.ParsePolicy(content, p.anchored(filepath.Dir(name), installer.FilesBeside(name)), own)
 	if err != nil {
 		return installer.Policy{}, fmt.Errorf("%s: %w", p.read, err)
 	}
@@ -251,7 +270,7 @@ type installFlags struct {
 	registry *cli.RegistryFlags
 	platform string
 	from     string
-	mirrors  map[string]string
+	mirrors  []string
 	app      *cli.App
 	cleanup  []func() error
 }
@@ -269,10 +288,23 @@ func newFetchFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	mapInstallerErrors(app)
 	f.registry = app.RegistryFlags(cmd.Flags())
 	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this mirror: an OCI layout folder or a tar file")
-	cmd.Flags().StringToStringVar(&f.mirrors, "registry-mirror", nil,
+	cmd.Flags().StringArrayVar(&f.mirrors, "registry-mirror", nil,
 		"fetch names that begin with FROM from TO, as `FROM=TO`; policies go by the name before (repeatable)")
-	cmd.Flags().Lookup("registry-mirror").DefValue = "" // help would say (default [])
 	return f
+}
+
+// mirrored is an opener with the mirrors of the flags.
+func (f *installFlags) mirrored(open installer.Opener) (installer.Opener, error) {
+	mirrors := map[string]string{}
+	for _, text := range f.mirrors {
+		from, to, ok := strings.Cut(text, "=")
+		if _, twice := mirrors[from]; !ok || twice {
+			return nil, cli.Hint(cli.Usagef("--registry-mirror %q: want FROM=TO, once for each FROM", text), nextRegistryMirror)
+		}
+		mirrors[from] = to
+	}
+	open, err := installer.WithMirrors(open, mirrors)
+	return open, cli.Hint(cli.WithCode(err, cli.Usage), nextRegistryMirror)
 }
 
 // closing is run with the flags' temporary folders removed after it.
@@ -299,7 +331,7 @@ func (f *installFlags) source(ctx context.Context) (installer.Opener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return installer.WithMirrors(registries.Open, f.mirrors), nil
+	return f.mirrored(registries.Open)
 }
 
 // installer makes the installer that the flags describe.

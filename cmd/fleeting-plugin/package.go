@@ -3,7 +3,10 @@ package main
 import (
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -18,20 +21,29 @@ func newPackageCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "package DIR",
 		Short: "Package executables as an OCI layout",
-		Long: `Package the executables below DIR, one per platform, as an OCI image layout.
+		Long: `Package the executables below DIR, one for each platform, as an OCI image layout.
 
-DIR holds os/arch/plugin (plugin.exe for Windows), or is the dist folder of
-goreleaser; or name the executables with --platform. One with another format or
-architecture, without its executable bit, that tells another version than the
-one that it is packaged as, or that is of another build than the rest is refused.
-This platform's executable is asked; the others cannot run here, so they are
-searched for the version, and compared by what Go says of their builds. One that is linked dynamically, and does
-not start in its own image, or that tells no version, such as "dev", is packaged
-with a warning, which --quiet does not silence.
+DIR has one of these forms:
+
+  os/arch/plugin     linux/amd64/plugin, windows/amd64/plugin.exe
+  NAME-os-arch       plugin-linux-amd64, plugin-windows-amd64.exe
+  goreleaser's dist  with its artifacts.json
+
+Or name each executable with --platform.
+
+An executable is refused if it has another format or architecture than its
+platform, if it is not executable, if it reports another version than --version,
+or if it is of another build than the others. The executable for this machine is
+run with -version. The others are searched for the version, and their Go build
+information is compared.
+
+Warnings, which --quiet does not silence, report executables that are linked
+dynamically, that report no version, or that were built from a checkout with
+uncommitted changes.
 
 The same executables, version, flags and environment (SOURCE_DATE_EPOCH, and the
-variables of GitHub Actions and GitLab CI) give the same bytes, in any folder, on
-any machine and at any time. There is no network access, but for --windows-base.`,
+variables of GitHub Actions and GitLab CI) produce the same bytes on any machine
+and at any time. The network is used for --windows-base only.`,
 		Example: `  fleeting-plugin package dist --version 1.2.3 --layout build/layout
   fleeting-plugin package --platform linux/amd64=bin/plugin --version 1.2.3`,
 		Args: cobra.MaximumNArgs(1),
@@ -81,10 +93,68 @@ func told(created *time.Time) string {
 
 func printPlatforms(w io.Writer, platforms []packager.PlatformResult) error {
 	rows := make([][]string, len(platforms))
+	var all []filesOf
 	for i, p := range platforms {
 		rows[i] = []string{p.Platform, size(p.Size), p.Digest.String()}
+		all = append(all, filesOf{p.Platform, p.Files})
 	}
-	return cli.Table(w, []string{"platform", "size", "manifest"}, rows)
+	if err := cli.Table(w, []string{"platform", "size", "manifest"}, rows); err != nil {
+		return err
+	}
+	return printFiles(w, all)
+}
+
+// filesOf is what the layer of a platform holds.
+type filesOf struct {
+	platform string
+	files    []packager.LayerFile
+}
+
+// printFiles lists every file of the layers; platforms with the same files have
+// one line. The size of an executable is that of its platform.
+func printFiles(w io.Writer, all []filesOf) error {
+	var lists []string
+	platforms := map[string][]string{}
+	for _, f := range all {
+		if f.files == nil {
+			continue
+		}
+		list := listOf(f.files)
+		if platforms[list] == nil {
+			lists = append(lists, list)
+		}
+		platforms[list] = append(platforms[list], f.platform)
+	}
+	if len(lists) == 0 {
+		return nil
+	}
+	fmt.Fprintln(w, "\nfiles")
+	for _, list := range lists {
+		if _, err := fmt.Fprintf(w, "  %s: %s\n", strings.Join(platforms[list], ", "), list); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listOf(files []packager.LayerFile) string {
+	words := make([]string, len(files))
+	for i, f := range files {
+		words[i] = f.Name
+		if strings.ContainsFunc(f.Name, func(r rune) bool { return !unicode.IsPrint(r) || r == ',' }) {
+			words[i] = strconv.Quote(f.Name)
+		}
+		switch {
+		case f.Kind != "":
+			words[i] += " (" + f.Kind + ")"
+		case f.Name != "plugin" && f.Name != "plugin.exe":
+			words[i] += " (" + size(f.Size) + ")"
+		}
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, ", ")
 }
 
 // size writes bytes for people.

@@ -28,6 +28,7 @@ type packFlags struct {
 	created      string
 	platforms    []string
 	goreleaserID string
+	include      []string
 	skipRun      bool
 	skipSBOM     bool
 	noCache      bool
@@ -58,6 +59,8 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 	flags.StringArrayVar(&p.platforms, "platform", nil, "`os/arch=PATH` of an executable or a folder with it (repeatable; DIR is not read then)")
 	flags.StringArrayVar(&p.windowsBases, "windows-base", nil,
 		"`IMAGE` that Windows images are built on as well, so that they run as containers (repeatable, one per build of Windows)")
+	flags.StringArrayVar(&p.include, "include", nil,
+		"`NAME` of a file beside an executable that is published although it looks like a key, credentials, a hidden file, a leftover or source code (repeatable)")
 	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version, nor look for that in the others")
 	flags.BoolVar(&p.skipSBOM, "no-sbom", false, "make no bills of materials")
 	flags.BoolVar(&p.noCache, "no-cache", false, "read and compress again what is known to be published")
@@ -66,7 +69,7 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 
 // scan finds and checks the executables; args is empty or a folder.
 func (p *packFlags) scan(ctx context.Context, args []string, version packager.Version) (*packager.Dist, error) {
-	opts := packager.ScanOptions{GoreleaserID: p.goreleaserID, Platforms: map[string]string{}}
+	opts := packager.ScanOptions{GoreleaserID: p.goreleaserID, Include: p.include, Platforms: map[string]string{}}
 	for _, s := range p.platforms {
 		platform, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
@@ -210,7 +213,7 @@ func report(app *cli.App, e packager.Event) {
 		return
 	}
 	switch e.Kind {
-	case packager.EventPacking, packager.EventPacked, packager.EventReused, packager.EventUploading, packager.EventUploaded:
+	case packager.EventPacking, packager.EventPacked, packager.EventReused, packager.EventReading, packager.EventUploading, packager.EventUploaded:
 		app.Statusf("%-9s %s (%s)", e.Kind, e.Subject, size(e.Size))
 	case packager.EventTagged:
 		app.Statusf("%-9s %s", e.Kind, e.Subject)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/access"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
@@ -31,11 +32,12 @@ func newPolicyCmd(app *cli.App) *cobra.Command {
 
 // newPolicyInitCmd writes a policy to start from.
 func newPolicyInitCmd(app *cli.App) *cobra.Command {
-	var scope, key, identity, issuer string
+	var scopes []string
+	var key, identity, issuer string
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a policy to start from",
-		Long: `Write a policy file, with one rule if --scope and a signer are given. A file that
+		Long: `Write a policy file, with a rule for each --scope if a signer is given. A file that
 is there already is never overwritten.`,
 		Example: `  fleeting-plugin policy init
   fleeting-plugin policy init --scope 'registry.example.com/team/**' --signed-by-key cosign.pub`,
@@ -44,7 +46,7 @@ is there already is never overwritten.`,
 	flags := &policyFlags{app: app} // for the place of the file
 	cmd.Flags().StringVar(&flags.file, "policy", "", "file to write, as FILE (default where commands look for it)")
 	mapInstallerErrors(app)
-	cmd.Flags().StringVar(&scope, "scope", "", "registry and repository that the rule is about; * and a last ** are wildcards")
+	cmd.Flags().StringArrayVar(&scopes, "scope", nil, "registry and repository that a rule is about; * and a last ** are wildcards (repeatable)")
 	cmd.Flags().StringVar(&key, "signed-by-key", "", "`file` with the publisher's public key")
 	cmd.Flags().StringVar(&identity, "signed-by-identity", "", "identity of a publisher who signs without a key")
 	cmd.Flags().StringVar(&issuer, "issuer", "", "issuer of --signed-by-identity")
@@ -59,7 +61,7 @@ is there already is never overwritten.`,
 		if name == "" {
 			return cli.Usagef("no place for the policy: name a FILE")
 		}
-		content, err := startingPolicy(scope, key, identity, issuer)
+		content, err := startingPolicy(scopes, key, identity, issuer)
 		if err != nil {
 			return err
 		}
@@ -77,7 +79,7 @@ is there already is never overwritten.`,
 	return cmd
 }
 
-func startingPolicy(scope, key, identity, issuer string) (string, error) {
+func startingPolicy(scopes []string, key, identity, issuer string) (string, error) {
 	var b strings.Builder
 	b.WriteString(`# Whose plugins fleeting-plugin may install. What no rule is about is refused.
 # See https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md
@@ -87,7 +89,7 @@ version = 1
 # ghcr.io/radome-io. Uncomment to change that.
 # built-in-publisher = false
 `)
-	if scope == "" && key == "" && identity == "" {
+	if len(scopes) == 0 && key == "" && identity == "" {
 		b.WriteString(`
 # [[rule]]
 # scope = "registry.example.com/team/**"
@@ -97,24 +99,29 @@ version = 1
 `)
 		return b.String(), nil
 	}
-	if scope == "" || (key == "") == (identity == "") || (identity == "") != (issuer == "") {
+	if len(scopes) == 0 || (key == "") == (identity == "") || (identity == "") != (issuer == "") {
 		return "", cli.Usagef("a rule needs --scope and either --signed-by-key or --signed-by-identity with --issuer")
 	}
-	fmt.Fprintf(&b, "\n[[rule]]\nscope = %s\n", strconv.Quote(scope))
+	signer, err := startingSigner(key, identity, issuer)
+	if err != nil {
+		return "", err
+	}
+	for _, scope := range scopes {
+		fmt.Fprintf(&b, "\n[[rule]]\nscope = %s\n%s", strconv.Quote(scope), signer)
+	}
+	return b.String(), nil
+}
+
+func startingSigner(key, identity, issuer string) (string, error) {
 	if key != "" {
 		pem, err := readInput(key, nextKey)
-		if err != nil {
-			return "", err
-		}
-		fmt.Fprintf(&b, "\n[[rule.key]]\npem = '''\n%s'''\n", pem)
-		return b.String(), nil
+		return fmt.Sprintf("\n[[rule.key]]\npem = '''\n%s'''\n", pem), err
 	}
 	subject := "subject"
 	if strings.HasPrefix(identity, "^") {
 		subject = "subject-pattern"
 	}
-	fmt.Fprintf(&b, "\n[[rule.identity]]\nissuer = %s\n%s = %s\n", strconv.Quote(issuer), subject, literal(identity))
-	return b.String(), nil
+	return fmt.Sprintf("\n[[rule.identity]]\nissuer = %s\n%s = %s\n", strconv.Quote(issuer), subject, literal(identity)), nil
 }
 
 // literal is a TOML string without escapes where it can be: patterns are full of
@@ -152,7 +159,9 @@ func newPolicyCheckCmd(app *cli.App) *cobra.Command {
 		Use:   "check [FILE]",
 		Short: "Read a policy and say what it means",
 		Long: `Read a policy as install would, and show its rules, the most specific first. With
---for, show the rule that decides about a reference.`,
+--for, show every rule that matches a reference, which of them decides, and why.
+Warn of other users who may write the policy, its keys and trusted roots, or a
+folder above them.`,
 		Example: `  fleeting-plugin policy check
   fleeting-plugin policy check policy.toml --for registry.example.com/team/plugin`,
 		Args: cobra.MaximumNArgs(1),
@@ -171,17 +180,36 @@ func newPolicyCheckCmd(app *cli.App) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		rules := policy.Rules()
-		if len(refs) > 0 {
-			if rules, err = rulesFor(cmd, policy, refs); err != nil {
-				return flags.explain(err)
-			}
-		}
 		sayOrigin(app, flags)
+		if err := warnWriters(app, flags.anchors); err != nil {
+			return err
+		}
+		if len(refs) > 0 {
+			return flags.explain(printMatches(cmd, app, policy, refs))
+		}
+		rules := policy.Rules()
 		warnLax(app, rules)
 		return app.Print(rules, func(w io.Writer) error { return writeRules(w, rules) })
 	}
 	return cmd
+}
+
+// warnWriters warns of who else may change what decides about trust.
+func warnWriters(app *cli.App, anchors []string) error {
+	told := map[string]bool{}
+	for _, anchor := range anchors {
+		writers, err := access.Way(anchor)
+		if err != nil {
+			return err
+		}
+		for _, w := range writers {
+			if !told[w.Path] {
+				told[w.Path] = true
+				app.Warnf("%s may write %s, and so change %s", w.Who, w.Path, anchor)
+			}
+		}
+	}
+	return nil
 }
 
 // sayOrigin says which policy this is.
@@ -203,6 +231,9 @@ func warnLax(app *cli.App, rules []installer.RuleSummary) {
 		if r.Unsafe && strings.Contains(r.Scope, "*") {
 			app.Warnf("the rule for %s verifies nothing, and is about more than one plugin", r.Scope)
 		}
+		for _, scope := range r.YieldsTo {
+			app.Warnf("the rules for %s and for %s are about some of the same names, and neither is narrower: there the one for %s decides", r.Scope, scope, scope)
+		}
 	}
 }
 
@@ -223,29 +254,35 @@ func writeRules(w io.Writer, rules []installer.RuleSummary) error {
 		if n > 0 {
 			fmt.Fprintln(w)
 		}
-		plaintext.Fprintf(w, "%s\n  %-12s %s\n", r.Scope, "needs", needs(r))
-		for _, signer := range r.Signers {
-			// An identity is long, and ends in "from ISSUER".
-			who, issuer, keyless := strings.Cut(signer, " from ")
-			plaintext.Fprintf(w, "  %-12s %s\n", "signer", who)
-			if keyless {
-				plaintext.Fprintf(w, "               from %s\n", issuer)
-			}
-		}
-		for _, attestation := range r.Attestations {
-			writeAttestation(w, attestation)
-		}
-		if r.MinimumAge != "" {
-			plaintext.Fprintf(w, "  %-12s %s\n", "minimum age", r.MinimumAge)
-		}
-		for _, denied := range r.DeniedVersions {
-			plaintext.Fprintf(w, "  %-12s versions %s\n", "denied", denied)
-		}
-		for _, denied := range r.DeniedDigests {
-			plaintext.Fprintf(w, "  %-12s %s\n", "denied", denied)
-		}
+		plaintext.Fprintf(w, "%s\n", r.Scope)
+		writeRule(w, r)
 	}
 	return nil
+}
+
+// writeRule writes what a rule asks for.
+func writeRule(w io.Writer, r installer.RuleSummary) {
+	plaintext.Fprintf(w, "  %-12s %s\n", "needs", needs(r))
+	for _, signer := range r.Signers {
+		// An identity is long, and ends in "from ISSUER".
+		who, issuer, keyless := strings.Cut(signer, " from ")
+		plaintext.Fprintf(w, "  %-12s %s\n", "signer", who)
+		if keyless {
+			plaintext.Fprintf(w, "               from %s\n", issuer)
+		}
+	}
+	for _, attestation := range r.Attestations {
+		writeAttestation(w, attestation)
+	}
+	if r.MinimumAge != "" {
+		plaintext.Fprintf(w, "  %-12s %s\n", "minimum age", r.MinimumAge)
+	}
+	for _, denied := range r.DeniedVersions {
+		plaintext.Fprintf(w, "  %-12s versions %s\n", "denied", denied)
+	}
+	for _, denied := range r.DeniedDigests {
+		plaintext.Fprintf(w, "  %-12s %s\n", "denied", denied)
+	}
 }
 
 func writeAttestation(w io.Writer, a installer.AttestationSummary) {
@@ -259,18 +296,49 @@ func writeAttestation(w io.Writer, a installer.AttestationSummary) {
 	}
 }
 
-func rulesFor(cmd *cobra.Command, policy installer.Policy, texts []string) ([]installer.RuleSummary, error) {
+// match is a rule that matches a reference.
+type match struct {
+	For installer.Reference `json:"for"`
+	installer.RuleMatch
+}
+
+// printMatches shows every rule that matches the references.
+func printMatches(cmd *cobra.Command, app *cli.App, policy installer.Policy, texts []string) error {
 	refs, err := parseReferences(texts)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var rules []installer.RuleSummary
+	var all []match
 	err = each(cmd.Context(), refs, func(ref installer.Reference) error {
-		rule, err := policy.RuleFor(ref)
-		rules = append(rules, rule)
+		rules, err := policy.Matches(ref)
+		for _, rule := range rules {
+			all = append(all, match{ref, rule})
+		}
 		return err
 	})
-	return rules, err
+	if err != nil {
+		return err
+	}
+	var deciding []installer.RuleSummary
+	for _, m := range all {
+		if m.Decides {
+			deciding = append(deciding, m.RuleSummary)
+		}
+	}
+	warnLax(app, deciding)
+	return app.Print(all, func(w io.Writer) error { return writeMatches(w, all) })
+}
+
+func writeMatches(w io.Writer, all []match) error {
+	for _, m := range all {
+		if !m.Decides {
+			plaintext.Fprintf(w, "  %-12s %s: %s\n", "also matches", m.Scope, m.Why)
+			continue
+		}
+		plaintext.Fprintf(w, "%s\n  %-12s %s: %s\n", m.For, "decided by", m.Scope, m.Why)
+		writeRule(w, m.RuleSummary)
+	}
+	return nil
 }
 
 func needs(r installer.RuleSummary) string {

@@ -16,10 +16,12 @@ func newSignCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sign REF",
 		Short: "Sign a published artifact",
-		Long: `Sign the index that REF stands for, and every platform's manifest in it, with a
-key or keyless. Each signature is published in both forms that verifiers look
-for: under the tag sha256-….sig, and as a sigstore bundle among the referrers.
-What the same key signed before is not signed again.`,
+		Long: `Sign the index that REF resolves to, and the manifest of every platform in it,
+with a key or keyless. If REF resolves to a single manifest, sign that.
+
+Each signature is published in both forms that verifiers look for: under the tag
+sha256-….sig, and as a sigstore bundle among the referrers. What the same key
+signed before is not signed again.`,
 		Example: `  COSIGN_PASSWORD=… fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --key cosign.key
   fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --keyless`,
 		Args: cobra.ExactArgs(1),
@@ -57,7 +59,11 @@ func printSigned(w io.Writer, s *packager.Signed) error {
 			verb = "signed"
 		}
 	}
-	if _, err := plaintext.Fprintf(w, "%-9s %s@%s\nmanifests %d, the index among them\n", verb, s.Repository, s.Digest, len(s.Manifests)); err != nil {
+	which := ", the index among them"
+	if len(s.Manifests) == 1 {
+		which = ", there is no index"
+	}
+	if _, err := plaintext.Fprintf(w, "%-9s %s@%s\nmanifests %d%s\n", verb, s.Repository, s.Digest, len(s.Manifests), which); err != nil {
 		return err
 	}
 	label := "attested"

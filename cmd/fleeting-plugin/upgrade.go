@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -105,8 +106,12 @@ func newOutdatedCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "outdated [REF...]",
 		Short: "Show which installed plugins have newer versions",
-		Long: `Show, for each plugin that is installed, the version that its reference stands
-for now, and the latest release. Nothing is verified or changed.`,
+		Long: `Show the installed plugins for which the registry has a newer version.
+
+WANTED is the version that the plugin's reference resolves to now: upgrade
+installs it. LATEST is the newest release, whatever the reference allows. If only
+LATEST is newer, the reference holds the plugin back: change it in the runner's
+configuration. Nothing is verified or changed.`,
 		Args: cobra.ArbitraryArgs,
 	}
 	flags := newInstallFlags(app, cmd)
@@ -122,14 +127,10 @@ for now, and the latest release. Nothing is verified or changed.`,
 			return err
 		}
 		found := []installer.Outdated{}
-		var rows [][]string
 		err = eachInstalled(cmd.Context(), newest, func(one installer.Installed) error {
 			outdated, err := i.Outdated(cmd.Context(), one)
-			if err == nil && (all || outdated.IsOutdated()) {
+			if err == nil && (all || outdated.IsOutdated() || outdated.IsHeldBack()) {
 				found = append(found, outdated)
-				rows = append(rows, []string{
-					one.Receipt.Name, one.Receipt.Version.String(), outdated.Wanted.String(), latest(outdated), one.Receipt.Reference.String(),
-				})
 			}
 			return err
 		})
@@ -137,9 +138,28 @@ for now, and the latest release. Nothing is verified or changed.`,
 		if err == nil {
 			none = upToDate(i.Folder(), newest)
 		}
-		return errors.Join(app.PrintTable(found, []string{"plugin", "installed", "wanted", "latest", "reference"}, rows, none), err)
+		return errors.Join(printOutdated(app, found, none), err)
 	})
 	return cmd
+}
+
+func printOutdated(app *cli.App, found []installer.Outdated, none string) error {
+	var rows [][]string
+	var held []string
+	for _, o := range found {
+		r := o.Installed.Receipt
+		rows = append(rows, []string{r.Name, r.Version.String(), o.Wanted.String(), latest(o), r.Reference.String()})
+		if o.IsHeldBack() && !o.IsOutdated() {
+			held = append(held, r.Reference.String())
+		}
+	}
+	if err := app.PrintTable(found, []string{"plugin", "installed", "wanted", "latest", "reference"}, rows, none); err != nil {
+		return err
+	}
+	if len(held) > 0 && app.Output == cli.Text {
+		app.Statusf("%s", "not allowed by the reference, so upgrade does not install it: the latest release for "+strings.Join(held, ", "))
+	}
+	return nil
 }
 
 // latest is the newest release, or that there is none.

@@ -213,6 +213,9 @@ func (v *installedCheck) one(ctx context.Context, installed installer.Installed)
 func (v *installedCheck) missing(folder *installer.Folder) {
 	for _, locked := range v.lock.Plugins() {
 		if _, err := folder.Locked(locked); err != nil {
+			c := check{Installed: installer.Installed{Receipt: installer.Receipt{Name: locked.Name(), Reference: locked.Reference, Version: locked.Version}}}
+			c.note(err)
+			v.checks = append(v.checks, c)
 			v.problems = append(v.problems, err)
 			v.rows = append(v.rows, []string{locked.Name(), locked.Version.String(), "MISSING", strings.Join(locked.Signers, ", ")})
 		}

@@ -1,7 +1,9 @@
 package access
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"unsafe"
@@ -24,24 +26,33 @@ const (
 	inheritOnly              = 0x8
 )
 
-// of goes by the owner and the entries that allow something. Entries that deny are
-// passed over: they are seldom, and to count somebody too much is safe.
 func of(path string) (Access, error) {
-	info, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, windows.OWNER_SECURITY_INFORMATION|windows.DACL_SECURITY_INFORMATION)
+	const what = windows.OWNER_SECURITY_INFORMATION | windows.DACL_SECURITY_INFORMATION
+	found := Access{}
+	descriptor, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, what)
+	if err == nil {
+		found, err = described(descriptor)
+	}
 	if err != nil {
 		return Access{}, fmt.Errorf("reading the access list of %s: %w", path, err)
 	}
+	return found, nil
+}
+
+// described goes by the owner and the entries that allow something. Entries that
+// deny are passed over: they are rare, and to name a user too many is safe.
+func described(descriptor *windows.SECURITY_DESCRIPTOR) (Access, error) {
 	trusted, err := administrators()
 	if err != nil {
 		return Access{}, err
 	}
-	owner, _, err := info.Owner()
+	owner, _, err := descriptor.Owner()
 	if err != nil {
-		return Access{}, fmt.Errorf("reading the owner of %s: %w", path, err)
+		return Access{}, err
 	}
-	list, _, err := info.DACL()
-	if err != nil {
-		return Access{}, fmt.Errorf("reading the access list of %s: %w", path, err)
+	list, _, err := descriptor.DACL()
+	if err != nil && !errors.Is(err, windows.ERROR_OBJECT_NOT_FOUND) {
+		return Access{}, err
 	}
 	if list == nil {
 		return Access{Write: "everyone: it has no access list", Read: "everyone: it has no access list"}, nil
@@ -53,7 +64,7 @@ func of(path string) (Access, error) {
 	for i := range uint32(list.AceCount) {
 		var entry *windows.ACCESS_ALLOWED_ACE
 		if err := windows.GetAce(list, i, &entry); err != nil {
-			return Access{}, fmt.Errorf("reading the access list of %s: %w", path, err)
+			return Access{}, err
 		}
 		sid := (*windows.SID)(unsafe.Pointer(&entry.SidStart)) // #nosec G103 -- the entry ends with the SID
 		grants := entry.Header.AceType == allowed || entry.Header.AceType == allowedCallback
@@ -122,4 +133,10 @@ func nameOf(sid *windows.SID) string {
 		return account
 	}
 	return domain + `\` + account
+}
+
+// replaces says who may put something else at a path.
+func replaces(path string, _ fs.FileInfo, _ bool) (string, error) {
+	found, err := of(path)
+	return found.Write, err
 }

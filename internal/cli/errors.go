@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/diskfull"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
@@ -138,6 +139,8 @@ func (a *App) HintOf(err error) string {
 		hint = h.hint
 	} else if m, ok := a.mapped(err); ok {
 		hint = m.hint
+	} else if durable.InUse(err) {
+		hint = "another program has the file open, or it needs other permissions: end the program, or run this as an administrator"
 	} else if diskfull.Is(err) {
 		hint = "make room there; nothing was changed"
 	}

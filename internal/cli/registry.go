@@ -7,6 +7,13 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
+const (
+	// maxRequests and maxBytes bound what one command asks of registries and
+	// receives: far more than an honest one has.
+	maxRequests = 100_000
+	maxBytes    = 64 << 30
+)
+
 // RegistryFlags are the flags of a command that speaks to registries: trust in
 // their certificates, and where credentials are.
 type RegistryFlags struct {
@@ -43,27 +50,29 @@ func (r *RegistryFlags) Options() (ociregistry.Options, error) {
 	if (r.clientCert == "") != (r.clientKey == "") {
 		return ociregistry.Options{}, Usagef("--client-cert and --client-key go together")
 	}
-	docker, ci := r.app.envCredentials()
-	sources := []ociregistry.CredentialFunc{docker}
-	if r.configFile != "" {
-		sources = nil // the flag is the only place, but for the registry of the CI job
-	}
-	// A container may have no home folder; what is public can still be read.
-	if len(r.CredentialFiles()) > 0 {
-		store, err := r.Credentials(false)
-		if err != nil {
-			return ociregistry.Options{}, err
-		}
-		sources = append(sources, store.Get)
+	store, err := r.store(false)
+	if err != nil {
+		return ociregistry.Options{}, err
 	}
 	opts := ociregistry.Options{
-		Logger: r.app.Logger(), PlainHTTP: r.plainHTTP, CertificateFolders: r.certificateFolders(),
-		Credentials: ociregistry.FirstCredential(append(sources, ci)...),
+		Logger: r.app.Logger(), PlainHTTP: r.plainHTTP, TLSHosts: store.TLSHosts(), CertificateFolders: r.certificateFolders(),
+		CredentialStore: store, MaxRequests: maxRequests, MaxBytes: maxBytes,
 	}
 	if r.caFile != "" || r.clientCert != "" {
 		opts.TLS = map[string]ociregistry.TLSFiles{"": {CAFile: r.caFile, CertFile: r.clientCert, KeyFile: r.clientKey}}
 	}
 	return opts, nil
+}
+
+// store opens the places of credentials. With --registry-config that file is the
+// only one, but for the registry of the CI job. A container may have no home
+// folder; what is public can still be read.
+func (r *RegistryFlags) store(allowPlainText bool) (*ociregistry.CredentialStore, error) {
+	sources := ociregistry.CredentialSources{Files: r.CredentialFiles(), Last: r.app.jobCredential, AllowPlainText: allowPlainText}
+	if r.configFile == "" {
+		sources.Contents = r.app.credentialContents()
+	}
+	return ociregistry.OpenCredentialStore(sources)
 }
 
 // Client returns a client for what is not about one repository.
@@ -95,7 +104,7 @@ func (r *RegistryFlags) Credentials(allowPlainText bool) (*ociregistry.Credentia
 	if len(files) == 0 {
 		return nil, Usagef("no place for registry credentials: set HOME or DOCKER_CONFIG, or give --registry-config")
 	}
-	return ociregistry.OpenCredentialStore(allowPlainText, files...)
+	return ociregistry.OpenCredentialStore(ociregistry.CredentialSources{Files: files, AllowPlainText: allowPlainText})
 }
 
 // CredentialFiles lists the places of credentials, whether or not there is a
@@ -112,6 +121,7 @@ func (a *App) mapRegistryErrors() {
 		return
 	}
 	a.fallback = []errorMapping{
+		{ociregistry.ErrConfig, Usage, "mend the file or the variable; docker login and fleeting-plugin login write it"},
 		{ociregistry.ErrTLSFiles, Usage, "name files in PEM form with --ca-file, --client-cert and --client-key"},
 		{ociregistry.ErrDigestMismatch, Refused, "the bytes are not those that were published: ask the registry's administrator, and fetch from another mirror"},
 		{ociregistry.ErrUnauthorized, Network, "fleeting-plugin login REGISTRY"},
@@ -119,7 +129,12 @@ func (a *App) mapRegistryErrors() {
 		{ociregistry.ErrRateLimited, Network, "wait, or log in: most registries allow more to known users"},
 		{ociregistry.ErrCertificate, Network, "if the registry has an authority of its own, name its certificate: --ca-file authority.pem"},
 		{ociregistry.ErrPlainHTTP, Network, "if that is right, and the network between is trusted: --insecure-plain-http HOST[:PORT]"},
+		{ociregistry.ErrPage, Network, "that is no registry: check the host in the reference, and whether the network or a proxy wants a login first"},
+		{ociregistry.ErrStorage, Network, "run the same command again: the registry makes a new address each time; if that does not help, tell its administrator"},
 		{ociregistry.ErrUnavailable, Network, "check the registry's address, the network and the proxy settings, and try again"},
+		{ociregistry.ErrImmutable, Network, "the registry has immutable tags: publish under a new version"},
+		{ociregistry.ErrHelper, Network, "run the credential helper by hand to see what it wants"},
+		{ociregistry.ErrAnswer, Network, "the registry, or something between, does not follow the distribution specification: tell its administrator"},
 		{ociregistry.ErrNotFound, NotFound, "check the name and the version: fleeting-plugin resolve REPOSITORY"},
 	}
 }

@@ -121,8 +121,12 @@ func TestDockerAuthConfigHelpers(t *testing.T) {
 		"a path for a name":                  {`{"credHelpers": {"registry.test": "../own"}}`, "registry.test", "", true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			app, _ := registry(t, map[string]string{"DOCKER_AUTH_CONFIG": test.config})
-			got, err := app.EnvCredential(t.Context(), test.host)
+			_, flags := registry(t, map[string]string{"DOCKER_AUTH_CONFIG": test.config})
+			opts, err := flags.Options()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := opts.CredentialStore.Get(t.Context(), test.host)
 			if (err != nil) != test.fails || got.Username != test.want {
 				t.Errorf("user name = %q, %v; want %q", got.Username, err, test.want)
 			}

@@ -103,17 +103,20 @@ func (d *demo) installUnsigned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policy := fmt.Sprintf(`version = 1
-
+	policy := "version = 1\n"
+	// The name that it is installed under needs a rule, too.
+	for _, scope := range []string{d.registry.host + "/**", installedAs} {
+		policy += fmt.Sprintf(`
 [[rule]]
-scope = "%s/**"
+scope = "%s"
 
   [[rule.key]]
   file = "demo.pub"
 
   [[rule.attestation]]
   type = "sbom"
-`, d.registry.host)
+`, scope)
+	}
 	for name, content := range map[string][]byte{"demo.key": private, "demo.pub": public, "policy.toml": []byte(policy)} {
 		if err := os.WriteFile(d.path(name), content, 0o600); err != nil {
 			return err

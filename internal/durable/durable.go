@@ -1,8 +1,14 @@
-// Package durable lands files and folders so that whoever looks, at any moment
-// and after any crash, finds the old one or the new one, complete: staged beside
-// its place, flushed to the disk, renamed, and the rename flushed too.
+// Package durable lands files and folders so that a reader, at any moment and
+// after any crash, finds the old one or the new one, complete: staged beside its
+// place, flushed to the disk, renamed, and the rename flushed too.
 //
-// It does not lock: of two who write the same place at once the last one wins.
+// On Windows a file that another process has open cannot be replaced or removed,
+// and one that runs cannot be removed. There renames are tried again for some
+// seconds, and folders change places in two steps: [Recover] finishes after a
+// crash between them.
+//
+// It does not lock: of two processes that write the same place at once the last
+// one wins.
 package durable
 
 import (
@@ -10,10 +16,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strings"
-	"syscall"
+	"time"
 )
 
 // WriteFile writes or replaces a file. Its mode is the given one, whatever the
@@ -48,10 +54,47 @@ func Write(path string, mode fs.FileMode, write func(io.Writer) error) (err erro
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	if err = os.Rename(f.Name(), path); err != nil {
+	if err = Rename(f.Name(), path); err != nil {
 		return err
 	}
 	return SyncDir(dir)
+}
+
+// Rename is [os.Rename] that waits up to five seconds while another process has
+// one of the files open, where that keeps it from being renamed.
+func Rename(from, to string) error {
+	return waiting(patience, func() error { return os.Rename(from, to) })
+}
+
+// RemoveAll is [os.RemoveAll] that waits like [Rename].
+func RemoveAll(path string) error {
+	return waiting(patience, func() error { return os.RemoveAll(path) })
+}
+
+// InUse reports whether a rename or removal failed because another process has
+// the file open or runs it. Windows has the same error for files that this
+// process has no right to change. Other systems never fail so.
+func InUse(err error) bool { return err != nil && inUse(err) }
+
+const (
+	patience    = 5 * time.Second
+	impatience  = 200 * time.Millisecond
+	longestWait = 50 * time.Millisecond
+)
+
+// waiting repeats what fails because of another process, for about as long as
+// most says.
+func waiting(most time.Duration, do func() error) error {
+	wait := time.Millisecond
+	for waited := time.Duration(0); ; waited += wait {
+		err := do()
+		if !InUse(err) || waited > most {
+			return err
+		}
+		// Not in step with a reader that comes back again and again.
+		wait = min(2*wait, longestWait)
+		time.Sleep(wait/2 + rand.N(wait/2)) // #nosec G404 -- no secret
+	}
 }
 
 // linked follows links to the file that they stand for: a rename would put a file
@@ -81,79 +124,6 @@ func NoLink(path string) error {
 		return &fs.PathError{Op: "write", Path: path, Err: ErrLink}
 	}
 	return nil
-}
-
-// PlaceDir moves the folder dir to target, on the same file system. A folder
-// that is there changes places with it, in one step where the system can:
-// afterwards dir is the old one, for the caller to remove, or is gone. The content
-// of dir is to be flushed before, with [SyncTree].
-func PlaceDir(dir, target string) error {
-	if err := place(dir, target); err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(target))
-}
-
-func place(dir, target string) error {
-	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) {
-		return os.Rename(dir, target)
-	}
-	err := exchange(dir, target)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = swap(dir, target)
-	}
-	if errors.Is(err, syscall.EXDEV) {
-		return replace(dir, target)
-	}
-	return err
-}
-
-// unfinished begins the names of what did not reach its place yet.
-const unfinished = ".new-"
-
-// Unfinished reports whether a folder of that name is what [PlaceDir] leaves
-// beside its target when it is killed. It is of no use to anybody.
-func Unfinished(name string) bool { return strings.HasPrefix(name, unfinished) }
-
-// replace is for a target that cannot be moved: in a container, a folder that
-// came with the image. It is removed where it is, so that a crash can leave a
-// part of it or nothing. dir is gone afterwards. If it is dir that cannot be
-// moved there, nothing is touched.
-func replace(dir, target string) error {
-	beside := filepath.Join(filepath.Dir(target), unfinished+filepath.Base(target))
-	if err := errors.Join(os.RemoveAll(beside), os.Rename(dir, beside)); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(target); err != nil {
-		return errors.Join(err, os.Rename(beside, dir))
-	}
-	return os.Rename(beside, target)
-}
-
-// TakeDir moves the folder dir out of sight, to aside, which must not be there,
-// for the caller to remove. One that cannot be moved, see [PlaceDir], is removed.
-func TakeDir(dir, aside string) error {
-	err := os.Rename(dir, aside)
-	if errors.Is(err, syscall.EXDEV) {
-		err = os.RemoveAll(dir)
-	}
-	if err != nil {
-		return err
-	}
-	return SyncDir(filepath.Dir(dir))
-}
-
-// swap exchanges in three steps. Between the first two there is nothing at
-// target, and a crash then leaves the old one as dir + ".old".
-func swap(dir, target string) error {
-	aside := dir + ".old"
-	if err := os.Rename(target, aside); err != nil {
-		return err
-	}
-	if err := os.Rename(dir, target); err != nil {
-		return errors.Join(err, os.Rename(aside, target))
-	}
-	return os.Rename(aside, dir)
 }
 
 // MkdirAll creates a folder and those above it that are missing, with this mode,

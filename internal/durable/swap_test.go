@@ -52,3 +52,36 @@ func TestReplace(t *testing.T) {
 		}
 	}
 }
+
+// TestTakeFiles is what folders get in which a file runs, where that keeps them
+// from being moved: all files go, or none.
+func TestTakeFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	from, to := filepath.Join(dir, "1.0.0"), filepath.Join(dir, "aside")
+	for _, name := range []string{"plugin", "lib/a/data", "lib/b"} {
+		path := filepath.Join(from, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	blocked := filepath.Join(to+part, "lib", "b", "in the way")
+	if err := os.MkdirAll(blocked, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := takeFiles(from, to); err == nil {
+		t.Error("no error for a file that cannot be moved")
+	}
+	for _, name := range []string{"plugin", "lib/a/data", "lib/b"} {
+		if _, err := os.Stat(filepath.Join(from, filepath.FromSlash(name))); err != nil {
+			t.Errorf("not put back: %v", err)
+		}
+	}
+	if err := errors.Join(os.RemoveAll(to+part), takeFiles(from, to)); err != nil {
+		t.Fatal(err)
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*"))
+	if diff := cmp.Diff([]string{to}, found); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}

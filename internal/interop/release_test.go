@@ -103,8 +103,8 @@ func (m mode) cosignFlags(lab *siglab.Lab) []string {
 	return append(flags, "--key", lab.Path("keys", "cosign.pub"))
 }
 
-// policy is a policy file for the scope; other asks for another signer.
-func (m mode) policy(tb testing.TB, lab *siglab.Lab, scope string, other bool) string {
+// policy is a policy file for the scopes; other asks for another signer.
+func (m mode) policy(tb testing.TB, lab *siglab.Lab, other bool, scopes ...string) string {
 	tb.Helper()
 	signer := fmt.Sprintf("[[rule.key]]\nfile = %q\n", lab.Path("keys", map[bool]string{false: "cosign.pub", true: "other.pub"}[other]))
 	if m.keyless {
@@ -116,7 +116,10 @@ func (m mode) policy(tb testing.TB, lab *siglab.Lab, scope string, other bool) s
 			siglab.Issuer, subject, lab.Path("trust", "trusted_root.json"))
 	}
 	path := filepath.Join(tb.TempDir(), "policy.toml")
-	text := fmt.Sprintf("version = 1\n[[rule]]\nscope = %q\n%s\n[[rule.attestation]]\ntype = \"sbom\"\n[[rule.attestation]]\ntype = \"provenance\"\n", scope, signer)
+	text := "version = 1\n"
+	for _, scope := range scopes {
+		text += fmt.Sprintf("[[rule]]\nscope = %q\n%s\n[[rule.attestation]]\ntype = \"sbom\"\n[[rule.attestation]]\ntype = \"provenance\"\n", scope, signer)
+	}
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		tb.Fatal(err)
 	}
@@ -155,7 +158,8 @@ func TestReleases(t *testing.T) {
 			}
 			for other, code := range map[bool]int{false: exitOK, true: exitRefused} {
 				dir := t.TempDir()
-				r := run(t, tool, "install", at, "--as", "registry.example/interop/plugin", "--platform", "linux/amd64", "--dir", dir, "--policy", m.policy(t, lab, repository, other))
+				const as = "registry.example/interop/plugin"
+				r := run(t, tool, "install", at, "--as", as, "--platform", "linux/amd64", "--dir", dir, "--policy", m.policy(t, lab, other, repository, as))
 				if r.code != code {
 					t.Errorf("install, another signer %v: exit code %d, want %d\n%s", other, r.code, code, r.text)
 				}

@@ -22,12 +22,12 @@ type certificateFolders struct {
 }
 
 type folderTransport struct {
-	transport http.RoundTripper
+	transport *http.Transport
 	err       error
 }
 
 // transport is nil for a host without a folder.
-func (c *certificateFolders) transport(host string) (http.RoundTripper, error) {
+func (c *certificateFolders) transport(host string) (*http.Transport, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known, ok := c.byHost[host]
@@ -57,6 +57,9 @@ func (c *certificateFolders) load(host string) folderTransport {
 		}
 		if err != nil {
 			return folderTransport{err: fmt.Errorf("certificates for %s: %w", host, err)}
+		}
+		if files == (TLSFiles{}) {
+			continue // a folder with nothing in it says nothing
 		}
 		return folderTransport{transport: baseTransport(cfg)}
 	}

@@ -2,22 +2,22 @@ package ociregistry
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"strings"
+	"sync"
 	"time"
 
 	"oras.land/oras-go/v2/registry"
-	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/retry"
 )
 
 const (
-	// metadataLimit bounds one answer of a listing, in bytes.
-	metadataLimit = 8 << 20
+	// pageBytes bounds one page of a listing, listingLimit all of them, in bytes.
+	pageBytes    = 8 << 20
+	listingLimit = 16 << 20
 	// pageLimit bounds the pages of one listing.
 	pageLimit = 1000
 	// tagPageSize is how many tags one page asks for.
@@ -25,15 +25,20 @@ const (
 )
 
 // Client opens repositories of any registry. It is safe for concurrent use;
-// its repositories share connections, tokens and settings.
+// its repositories share connections and settings.
 type Client struct {
-	http      *http.Client
-	creds     CredentialFunc
-	cache     auth.Cache
+	transport http.RoundTripper
+	creds     nameCredentials
 	userAgent string
-	plainHTTP map[string]bool
+	schemes   *schemes
 	logger    *slog.Logger
 	retries   retries
+
+	// told are the warnings of registries that were passed on.
+	told sync.Map
+
+	mu     sync.Mutex
+	caches map[string]auth.Cache
 }
 
 // NewClient returns a client. It makes no request; it reads the files of
@@ -48,27 +53,35 @@ func NewClient(opts Options) (*Client, error) {
 		return nil, err
 	}
 	base := opts.Transport
+	s := &schemes{plain: asSet(opts.PlainHTTP), tls: asSet(opts.TLSHosts), decided: map[string]bool{}, logger: policy.logger}
 	if base == nil {
-		if base, err = newTransport(opts.TLS, opts.CertificateFolders); err != nil {
+		byHost, err := newTransport(opts.TLS, opts.CertificateFolders)
+		if err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrTLSFiles, err)
 		}
+		base, s.probe = byHost, byHost
 	}
-	plainHTTP := map[string]bool{}
-	for _, host := range opts.PlainHTTP {
-		plainHTTP[host] = true
+	watched := &stallTransport{
+		base: base, timeout: cmp.Or(opts.StallTimeout, 30*time.Second),
+		limits: &limits{maxRequests: opts.MaxRequests, maxBytes: opts.MaxBytes},
 	}
 	return &Client{
-		http: &http.Client{Transport: &throttleTransport{creds: creds, base: &retry.Transport{
-			Base:   &stallTransport{base: base, timeout: cmp.Or(opts.StallTimeout, 30*time.Second)},
-			Policy: func() retry.Policy { return policy },
-		}}},
+		transport: challengeTransport{pageTransport{&retry.Transport{Base: watched, Policy: func() retry.Policy { return policy }}}},
 		creds:     creds,
-		cache:     auth.NewCache(),
 		userAgent: cmp.Or(opts.UserAgent, "fleeting-plugin"),
-		plainHTTP: plainHTTP,
+		schemes:   s,
 		logger:    policy.logger,
 		retries:   policy,
+		caches:    map[string]auth.Cache{},
 	}, nil
+}
+
+func asSet(names []string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range names {
+		set[name] = true
+	}
+	return set
 }
 
 // Repository opens "host[:port]/path". It makes no request. A malformed name
@@ -78,44 +91,26 @@ func (c *Client) Repository(name string) (*Repository, error) {
 	if err != nil || ref.Reference != "" {
 		return nil, fmt.Errorf("%w: repository name %q, want host/path without tag or digest", ErrInvalid, name)
 	}
-	r := &remote.Repository{
-		Client:               sessionClient{c.authClient()},
-		Reference:            ref,
-		PlainHTTP:            c.isPlainHTTP(ref.Registry),
-		TagListPageSize:      tagPageSize,
-		TagListMaxPages:      pageLimit,
-		ReferrerListMaxPages: pageLimit,
-		MaxMetadataBytes:     metadataLimit,
-		// Deleting the outdated referrers index needs a permission that
-		// publishers often lack, and a reader may be about to fetch it.
-		SkipReferrersGC: true,
-		HandleWarning: func(w remote.Warning) {
-			c.logger.Warn("registry warning", "repository", name, "text", w.Text)
-		},
-	}
-	return &Repository{remote: r, name: name, client: c}, nil
+	return &Repository{ref: ref, name: name, client: c, auth: c.authClient(name), known: newManifests()}, nil
 }
 
-func (c *Client) authClient() *auth.Client {
-	a := &auth.Client{Client: c.http, Cache: c.cache}
-	a.SetUserAgent(c.userAgent)
-	if c.creds != nil {
-		a.Credential = c.creds.oras
+// authClient answers the challenges of one repository, whose credentials may be
+// others than its neighbour's.
+func (c *Client) authClient(name string) *auth.Client {
+	creds := func(ctx context.Context, _ string) (Credential, error) { return c.creds(ctx, name) }
+	a := &auth.Client{
+		Client: &http.Client{Transport: &throttleTransport{creds: creds, base: c.transport}},
+		Cache:  c.cache(name), Credential: CredentialFunc(creds).oras,
 	}
+	a.SetUserAgent(c.userAgent)
 	return a
 }
 
-func (c *Client) isPlainHTTP(host string) bool {
-	if c.plainHTTP[host] {
-		return true
+func (c *Client) cache(name string) auth.Cache {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.caches[name] == nil {
+		c.caches[name] = auth.NewCache()
 	}
-	name := host
-	if h, _, err := net.SplitHostPort(host); err == nil {
-		name = h
-	}
-	if name == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(strings.Trim(name, "[]"))
-	return ip != nil && ip.IsLoopback()
+	return c.caches[name]
 }

@@ -1,15 +1,18 @@
 package ociregistry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
 )
@@ -29,6 +32,10 @@ func (c Credential) IsZero() bool { return c == Credential{} }
 // CredentialFunc returns the credential for a host, with its port if any; the
 // zero Credential where there is none.
 type CredentialFunc func(ctx context.Context, host string) (Credential, error)
+
+// nameCredentials returns the credential for a repository, "host[:port]/path", or
+// for a whole registry, "host[:port]".
+type nameCredentials func(ctx context.Context, name string) (Credential, error)
 
 func (f CredentialFunc) oras(ctx context.Context, host string) (auth.Credential, error) {
 	c, err := f(ctx, host)
@@ -50,107 +57,224 @@ func toORAS(c Credential) auth.Credential {
 	}
 }
 
-// FirstCredential tries the functions in order and returns the first
-// credential that is not zero.
-func FirstCredential(funcs ...CredentialFunc) CredentialFunc {
-	return func(ctx context.Context, host string) (Credential, error) {
-		for _, f := range funcs {
-			c, err := f(ctx, host)
-			if err != nil || !c.IsZero() {
-				return c, err
-			}
+// CredentialSources are the places of credentials, in the order in which they are
+// asked. The first that has any for a repository decides.
+type CredentialSources struct {
+	// Contents are configurations in Docker's format that are in no file, such as
+	// that in a variable, by their names in messages.
+	Contents []NamedContent
+	// Files are config files in Docker's format. Podman's auth.json has the same
+	// format. Files that do not exist count as empty. The first is written to.
+	Files []string
+	// Last is asked for a host if nothing else has a credential.
+	Last CredentialFunc
+	// AllowPlainText lets a password be written into the first file if no helper is
+	// configured there.
+	AllowPlainText bool
+	// HelperTimeout is how long a credential helper may take; 0 means 30 s.
+	HelperTimeout time.Duration
+}
+
+// NamedContent is a configuration with its name in messages.
+type NamedContent struct {
+	Name    string
+	Content []byte
+}
+
+// CredentialStore finds credentials in configurations, and with the credential
+// helpers that they name. Get may be called by several goroutines at once.
+type CredentialStore struct {
+	configs []*authConfig
+	sources CredentialSources
+}
+
+// OpenCredentialStore reads the configurations. One that cannot be read is
+// [ErrConfig], or an error of the file system.
+func OpenCredentialStore(sources CredentialSources) (*CredentialStore, error) {
+	s := &CredentialStore{sources: sources}
+	for _, c := range sources.Contents {
+		config, err := parseAuthConfig(c.Name, c.Content)
+		if err != nil {
+			return nil, err
 		}
+		s.configs = append(s.configs, config)
+	}
+	for _, path := range sources.Files {
+		config, err := readAuthConfig(path)
+		if err != nil {
+			return nil, err
+		}
+		s.configs = append(s.configs, config)
+	}
+	return s, nil
+}
+
+// Get returns the credential for a repository, "host[:port]/path", or for a whole
+// registry, "host[:port]"; the zero Credential if there is none. In each
+// configuration the most specific entry wins, as containers-auth.json(5) has it.
+// Errors are [ErrConfig] and [ErrHelper].
+func (s *CredentialStore) Get(ctx context.Context, name string) (Credential, error) {
+	for _, config := range s.configs {
+		c, err := config.get(ctx, name, s.helperTimeout())
+		if err != nil || !c.IsZero() {
+			return c, err
+		}
+	}
+	if s.sources.Last == nil {
 		return Credential{}, nil
 	}
+	host, _, _ := strings.Cut(name, "/")
+	return s.sources.Last(ctx, host)
 }
 
-// HelperCredential asks a credential helper, docker-credential-NAME in PATH,
-// for the credential of a server; the zero Credential if it has none. A name
-// that is more than the end of a file name is [ErrInvalid].
-func HelperCredential(ctx context.Context, name, server string) (Credential, error) {
-	if name == "" || strings.Trim(name, helperCharacters) != "" {
-		return Credential{}, fmt.Errorf("%w: credential helper %q", ErrInvalid, name)
-	}
-	c, err := credentials.NewNativeStore(name).Get(ctx, server)
-	if err != nil {
-		return Credential{}, fmt.Errorf("credential helper %s: %w", name, err)
-	}
-	return Credential{
-		Username: c.Username, Password: c.Password, IdentityToken: c.RefreshToken, AccessToken: c.AccessToken,
-	}, nil
-}
-
-const helperCharacters = "-_.0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-
-// CredentialStore is one or more config files in Docker's format, with the
-// credential helpers that they name. Podman's auth.json has the same format.
-type CredentialStore struct{ store credentials.Store }
-
-// OpenCredentialStore opens config files. The first is written to; the others
-// are read where it has nothing. Files that do not exist count as empty.
-// Passwords are written in plain text only if no helper is configured and
-// allowPlainText is set.
-func OpenCredentialStore(allowPlainText bool, paths ...string) (*CredentialStore, error) {
-	var stores []credentials.Store
-	for _, p := range paths {
-		s, err := credentials.NewStore(p, credentials.StoreOptions{
-			AllowPlaintextPut: allowPlainText, DetectDefaultNativeStore: false,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("credentials %s: %w", p, err)
+// TLSHosts are the hosts of which an entry says that they have TLS, as login with
+// https:// writes it. Elsewhere than on loopback that goes without saying.
+func (s *CredentialStore) TLSHosts() []string {
+	var hosts []string
+	for _, config := range s.configs {
+		for key := range config.Auths {
+			if rest, ok := strings.CutPrefix(key, "https://"); ok {
+				host, _, _ := strings.Cut(rest, "/")
+				hosts = append(hosts, host)
+			}
 		}
-		stores = append(stores, s)
 	}
-	if len(stores) == 0 {
-		return nil, fmt.Errorf("%w: no credential file named", ErrInvalid)
-	}
-	return &CredentialStore{credentials.NewStoreWithFallbacks(stores[0], stores[1:]...)}, nil
+	return hosts
 }
 
-// Get returns the credential for a host. It is a CredentialFunc.
-func (s *CredentialStore) Get(ctx context.Context, host string) (Credential, error) {
-	c, err := credentials.Credential(s.store)(ctx, host)
-	if err != nil {
-		return Credential{}, fmt.Errorf("credentials for %s: %w", host, err)
-	}
-	return Credential{
-		Username: c.Username, Password: c.Password,
-		IdentityToken: c.RefreshToken, AccessToken: c.AccessToken,
-	}, nil
+func (s *CredentialStore) helperTimeout() time.Duration {
+	return cmp.Or(s.sources.HelperTimeout, 30*time.Second)
 }
 
-// Login tries the credential against the registry and stores it only if the
-// registry takes it. Where plain text is not allowed and there is no credential
-// helper, the error is [ErrNoHelper].
-func (s *CredentialStore) Login(ctx context.Context, c *Client, host string, cred Credential) error {
-	reg, err := remote.NewRegistry(host)
-	if err != nil {
-		return fmt.Errorf("%w: registry %q: %w", ErrInvalid, host, err)
+// own is the configuration that is written to, as it is now, with its file.
+func (s *CredentialStore) own() (*authConfig, string, error) {
+	if len(s.sources.Files) == 0 {
+		return nil, "", fmt.Errorf("%w: no credential file named", ErrInvalid)
 	}
-	reg.PlainHTTP = c.isPlainHTTP(host)
-	// Login rejects a client with a credential function of its own, and a
-	// shared token cache could answer for the credential that is being tried.
-	a := &auth.Client{Client: c.http}
-	a.SetUserAgent(c.userAgent)
-	reg.Client = a
-	err = withoutPartial(credentials.Login(ctx, s.store, reg, toORAS(cred)))
-	if errors.Is(err, credentials.ErrPlaintextPutDisabled) {
-		err = ErrNoHelper
+	path := s.sources.Files[0]
+	config, err := readAuthConfig(path)
+	if err == nil {
+		s.configs[len(s.sources.Contents)] = config
+	}
+	return config, path, err
+}
+
+// Login tries the credential against a registry, "[https://]host[:port]", and
+// stores it only if the registry takes it. Where plain text is not allowed and
+// there is no credential helper, the error is [ErrNoHelper].
+func (s *CredentialStore) Login(ctx context.Context, c *Client, server string, cred Credential) error {
+	host := strings.TrimPrefix(server, "https://")
+	err := c.try(ctx, host, cred)
+	if err == nil {
+		err = s.put(ctx, server, cred)
+	}
+	if err == nil {
+		_, _, err = s.own() // what was written is found from now on
 	}
 	return wrap("log in to", host, err)
 }
 
+// try asks a registry whether it takes a credential.
+func (c *Client) try(ctx context.Context, host string, cred Credential) error {
+	ref := registry.Reference{Registry: host}
+	if err := ref.ValidateRegistry(); err != nil {
+		return fmt.Errorf("%w: registry %q: %w", ErrInvalid, host, err)
+	}
+	creds := CredentialFunc(func(context.Context, string) (Credential, error) { return cred, nil })
+	a := &auth.Client{Client: &http.Client{Transport: &throttleTransport{creds: creds, base: c.transport}}, Credential: creds.oras}
+	a.SetUserAgent(c.userAgent)
+	repo := &Repository{ref: ref, name: host, client: c, auth: a, known: newManifests()}
+	plain, err := c.schemes.plainHTTP(ctx, host)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrTLSFiles, err)
+	}
+	scheme := "https"
+	if plain {
+		scheme = "http"
+	}
+	resp, err := repo.do(ctx, request{method: http.MethodGet, url: scheme + "://" + ref.Host() + "/v2/"})
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// PlainHTTP says whether a registry is spoken to without TLS.
+func (c *Client) PlainHTTP(ctx context.Context, host string) (bool, error) {
+	plain, err := c.schemes.plainHTTP(ctx, host)
+	return plain, wrap("speak to", host, err)
+}
+
+// put stores a credential with the helper that is configured, or in the file.
+func (s *CredentialStore) put(ctx context.Context, server string, cred Credential) error {
+	config, path, err := s.own()
+	if err != nil {
+		return err
+	}
+	host := serverOf(server)
+	if h, ok := config.helperFor(host); ok {
+		return h.store(ctx, serverAddress(host), cred, s.helperTimeout())
+	}
+	if !s.sources.AllowPlainText {
+		return ErrNoHelper
+	}
+	file, err := credentials.NewFileStore(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	// One entry a host: the other spelling would be found as well.
+	key := serverAddress(host)
+	if strings.HasPrefix(server, "https://") {
+		key = server
+	}
+	for _, old := range config.spellings(host) {
+		if old != key {
+			if err := withoutPartial(file.Delete(ctx, old)); err != nil {
+				return err
+			}
+		}
+	}
+	return withoutPartial(file.Put(ctx, key, toORAS(cred)))
+}
+
 // Logout forgets the credential of a host. Where none is kept, it is
 // [ErrNotFound].
-func (s *CredentialStore) Logout(ctx context.Context, host string) error {
-	kept, err := s.Get(ctx, host)
-	if err == nil && kept.IsZero() {
-		err = fmt.Errorf("%w: no credentials are stored for it", ErrNotFound)
+func (s *CredentialStore) Logout(ctx context.Context, server string) error {
+	host := serverOf(server)
+	err := s.forget(ctx, host)
+	if err == nil {
+		_, _, err = s.own()
 	}
+	return wrap("log out of", host, err)
+}
+
+func (s *CredentialStore) forget(ctx context.Context, host string) error {
+	config, path, err := s.own()
 	if err != nil {
-		return wrap("log out of", host, err)
+		return err
 	}
-	return wrap("log out of", host, withoutPartial(credentials.Logout(ctx, s.store, host)))
+	kept, err := s.Get(ctx, host)
+	if err != nil {
+		return err
+	}
+	if kept.IsZero() {
+		return fmt.Errorf("%w: no credentials are stored for it", ErrNotFound)
+	}
+	if h, ok := config.helperFor(host); ok {
+		if err := h.erase(ctx, serverAddress(host), s.helperTimeout()); err != nil {
+			return err
+		}
+	}
+	file, err := credentials.NewFileStore(path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	for _, key := range config.spellings(host) {
+		if err := withoutPartial(file.Delete(ctx, key)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // partialFile is how the names of the files begin that oras-go writes

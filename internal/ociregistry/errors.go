@@ -3,7 +3,6 @@ package ociregistry
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +13,6 @@ import (
 
 	"oras.land/oras-go/v2/errdef"
 	"oras.land/oras-go/v2/registry/remote/auth"
-	"oras.land/oras-go/v2/registry/remote/errcode"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
@@ -39,6 +37,17 @@ var (
 	ErrCertificate = fmt.Errorf("%w: its certificate is not trusted", ErrUnavailable)
 	// ErrPlainHTTP: the registry speaks no TLS. It also matches ErrUnavailable.
 	ErrPlainHTTP = fmt.Errorf("%w: it speaks no TLS", ErrUnavailable)
+	// ErrPage: a web page came where a registry should have answered. It also
+	// matches ErrUnavailable.
+	ErrPage = fmt.Errorf("%w: a web page in place of an answer", ErrUnavailable)
+	// ErrStorage: the storage that the registry redirected to refused. It also
+	// matches ErrUnavailable.
+	ErrStorage = fmt.Errorf("%w: its storage refused", ErrUnavailable)
+	// ErrAnswer: the registry refused a request as invalid, or its answer
+	// contradicts the distribution specification or itself.
+	ErrAnswer = errors.New("unexpected answer")
+	// ErrImmutable: a tag is on other content, and the registry does not move it.
+	ErrImmutable = errors.New("the registry does not move the tag")
 	// ErrUnsupported: the registry does not offer the call.
 	ErrUnsupported = errors.New("unsupported by the registry")
 	// ErrDigestMismatch: bytes differ from their descriptor.
@@ -50,7 +59,12 @@ var (
 	// ErrNoHelper: a password is not to be stored in plain text, and no credential
 	// helper is configured.
 	ErrNoHelper = errors.New("no credential helper is configured")
-	// ErrInvalid: a malformed name, reference or answer.
+	// ErrHelper: a credential helper that a configuration names is not there, or
+	// did not answer.
+	ErrHelper = errors.New("credential helper")
+	// ErrConfig: a configuration with credentials cannot be used.
+	ErrConfig = errors.New("registry credentials")
+	// ErrInvalid: a malformed name, reference or option.
 	ErrInvalid = errors.New("invalid")
 )
 
@@ -76,7 +90,9 @@ type Error struct {
 }
 
 // Error returns the operation, the reference and the cause.
-func (e *Error) Error() string { return fmt.Sprintf("%s %s: %v", e.Op, e.Ref, e.Err) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s %s: %s", e.Op, e.Ref, plaintext.Redact(e.Err.Error()))
+}
 
 // Unwrap returns the kind and the cause.
 func (e *Error) Unwrap() []error {
@@ -94,54 +110,30 @@ func wrap(op, ref string, err error) error {
 	if _, already := errors.AsType[*Error](err); already {
 		return err
 	}
-	if response, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
-		spellOut(response.Errors)
-	}
 	return &Error{Op: op, Ref: ref, Kind: kindOf(err), Err: err}
-}
-
-// spellOut keeps a registry's words in the line of their error, and writes as
-// JSON, as the registry did, what errcode would print in Go's notation for maps
-// and lists.
-func spellOut(list errcode.Errors) {
-	for i, one := range list {
-		list[i].Code, list[i].Message = plaintext.Line(one.Code), plaintext.Line(one.Message)
-		switch detail := one.Detail.(type) {
-		case nil:
-		case string:
-			list[i].Detail = plaintext.Line(detail)
-		default:
-			if text, err := json.Marshal(detail); err == nil {
-				list[i].Detail = plaintext.Line(string(text))
-			}
-		}
-	}
 }
 
 func kindOf(err error) error {
 	for _, kind := range []error{
-		ErrNotFound, ErrUnauthorized, ErrForbidden, ErrRateLimited, ErrCertificate, ErrPlainHTTP, ErrUnavailable,
-		ErrUnsupported, ErrDigestMismatch, ErrTooLarge, ErrInvalid,
+		ErrNotFound, ErrUnauthorized, ErrForbidden, ErrRateLimited, ErrCertificate, ErrPlainHTTP, ErrPage, ErrStorage, ErrUnavailable,
+		ErrImmutable, ErrUnsupported, ErrDigestMismatch, ErrTooLarge, ErrTLSFiles, ErrNoHelper, ErrHelper, ErrConfig, ErrAnswer, ErrInvalid,
 	} {
 		if errors.Is(err, kind) {
 			return kind
 		}
 	}
-	var resp *errcode.ErrorResponse
 	var netErr net.Error
 	var urlErr *url.Error
 	var certErr *tls.CertificateVerificationError
 	switch {
-	case errors.As(err, &resp):
-		return kindOfStatus(resp.StatusCode)
-	case errors.Is(err, errdef.ErrNotFound):
+	case err == nil:
+		return nil
+	case isNotFound(err):
 		return ErrNotFound
 	case errors.Is(err, auth.ErrBasicCredentialNotFound):
 		return ErrUnauthorized
 	case errors.Is(err, errdef.ErrUnsupported):
 		return ErrUnsupported
-	case errors.Is(err, errdef.ErrSizeExceedsLimit), errors.Is(err, errdef.ErrTooManyPages):
-		return ErrTooLarge
 	case errors.Is(err, errdef.ErrInvalidDigest), errors.Is(err, errdef.ErrInvalidReference),
 		errors.Is(err, errdef.ErrMissingReference), errors.Is(err, errdef.ErrInvalidMediaType):
 		return ErrInvalid
@@ -159,8 +151,8 @@ func kindOf(err error) error {
 		return ErrUnavailable
 	default:
 		// What is left are answers that contradict the specification or the
-		// descriptor, such as a Content-Length that is not the size.
-		return ErrInvalid
+		// descriptor.
+		return ErrAnswer
 	}
 }
 
@@ -186,6 +178,6 @@ func kindOfStatus(code int) error {
 	case code == http.StatusRequestTimeout, code == http.StatusProxyAuthRequired, code >= http.StatusInternalServerError:
 		return ErrUnavailable
 	default:
-		return ErrInvalid
+		return ErrAnswer
 	}
 }

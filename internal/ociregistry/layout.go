@@ -15,6 +15,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	"oras.land/oras-go/v2/content/oci"
 	"oras.land/oras-go/v2/errdef"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Layout is an OCI image layout folder (image-spec v1.1.1, image-layout.md).
@@ -64,7 +67,7 @@ func (l *Layout) Resolve(ctx context.Context, reference string) (ocispec.Descrip
 // Fetch opens the content of a descriptor, verified as Repository.Fetch does.
 func (l *Layout) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
 	ref := l.at(desc.Digest.String())
-	rd, err := newVerifiedReader(ctx, desc, retries{}, func(ctx context.Context) (io.ReadCloser, error) {
+	rd, err := newVerifiedReader(ctx, desc, retries{}, func(ctx context.Context, _ int64) (io.ReadCloser, error) {
 		return l.store.Fetch(ctx, desc)
 	})
 	if err != nil {
@@ -97,7 +100,7 @@ func (l *Layout) Referrers(ctx context.Context, subject ocispec.Descriptor) ([]o
 	}
 	var out []ocispec.Descriptor
 	for _, p := range parents {
-		b, err := l.FetchAll(ctx, p, metadataLimit)
+		b, err := l.FetchAll(ctx, p, artifact.ManifestLimit)
 		if err != nil {
 			return nil, err
 		}
@@ -177,10 +180,12 @@ func (l *Layout) Ingest(mediaType string, write func(io.Writer) error) (_ ocispe
 		return ocispec.Descriptor{}, err
 	}
 	desc := ocispec.Descriptor{MediaType: mediaType, Digest: d.Digest(), Size: info.Size()}
-	if err := os.Rename(f.Name(), filepath.Join(blobs, desc.Digest.Encoded())); err != nil {
-		return ocispec.Descriptor{}, err
+	target := filepath.Join(blobs, desc.Digest.Encoded())
+	if _, err := os.Lstat(target); err == nil {
+		// Windows replaces no file that may not be written.
+		return desc, os.Remove(f.Name())
 	}
-	return desc, nil
+	return desc, durable.Rename(f.Name(), target)
 }
 
 // PushManifest stores a manifest or index and points the tags at it.
@@ -195,6 +200,16 @@ func (l *Layout) PushManifest(ctx context.Context, desc ocispec.Descriptor, cont
 		}
 	}
 	return wrap("push manifest", l.at(desc.Digest.String()), l.index.add(ctx, plain(desc), tags...))
+}
+
+// Attach stores manifests that have one subject.
+func (l *Layout) Attach(ctx context.Context, _ ocispec.Descriptor, referrers ...Manifest) error {
+	for _, m := range referrers {
+		if err := l.PushManifest(ctx, m.Descriptor, m.Content); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Tag points a tag at a manifest that is there.

@@ -32,11 +32,11 @@ type layoutIndex struct {
 func (x *layoutIndex) add(ctx context.Context, desc ocispec.Descriptor, tags ...string) (err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	lock := flock.New(filepath.Join(x.dir, ocispec.ImageLayoutFile))
+	lock := flock.New(filepath.Join(x.dir, lockedFile))
 	if _, err := lock.TryLockContext(ctx, indexInterval); err != nil {
 		return fmt.Errorf("locking %s: %w", x.dir, err)
 	}
-	defer func() { err = cmp.Or(err, lock.Unlock()) }()
+	defer func() { err = cmp.Or(err, lock.Unlock(), unlocked(lock.Path())) }()
 	path := filepath.Join(x.dir, ocispec.ImageIndexFile)
 	if err := durable.NoLink(path); err != nil {
 		return err

@@ -1,16 +1,18 @@
 package ociregistry
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"time"
 )
 
 // Options say how registries are spoken to. The zero value reads what is public,
 // over TLS, with the system's certificate authorities and proxies.
 type Options struct {
-	// Credentials gives the credential for a host, with its port if it has one;
+	// Credentials returns the credential for a host, with its port if it has one;
 	// the zero Credential where there is none. It may be called at any time and
 	// from several goroutines.
 	Credentials CredentialFunc
@@ -18,9 +20,15 @@ type Options struct {
 	// nothing for: the first that knows the host wins. Credential helpers that
 	// they name are used. Files that do not exist count as empty.
 	CredentialFiles []string
+	// CredentialStore is asked in place of Credentials and CredentialFiles.
+	CredentialStore *CredentialStore
 	// PlainHTTP names hosts, with their port if any, that are spoken to without
-	// TLS. Loopback addresses always are.
+	// TLS. A server on a loopback address is, too, if it has none and nothing says
+	// that it must: TLSHosts, TLS, CertificateFolders.
 	PlainHTTP []string
+	// TLSHosts names hosts, with their port if any, that must have TLS although they
+	// are on a loopback address.
+	TLSHosts []string
 	// TLS has certificate authorities and client certificates by host; the entry
 	// for the empty host is for all others.
 	TLS map[string]TLSFiles
@@ -45,9 +53,13 @@ type Options struct {
 	// FirstWait is the wait before the first repetition, 0 means 250 ms; it
 	// doubles up to 5 s. A Retry-After of at most 30 s is honoured instead.
 	FirstWait time.Duration
-	// StallTimeout is how long a connection may carry no byte before it is cut and
-	// the request repeated; 0 means 30 s.
+	// StallTimeout is how long a connection may carry next to nothing, less than a
+	// kilobyte, before it is cut and the request repeated; 0 means 30 s. A credential
+	// helper of CredentialFiles may take as long.
 	StallTimeout time.Duration
+	// MaxRequests and MaxBytes bound what the client asks and receives in all, of
+	// whatever registries; 0 is no limit. Beyond, everything is ErrTooLarge.
+	MaxRequests, MaxBytes int64
 }
 
 // TLSFiles names the files of a host's TLS setup, all in PEM. Empty fields mean
@@ -55,23 +67,29 @@ type Options struct {
 // a folder, of which all *.crt are read.
 type TLSFiles struct{ CAFile, CertFile, KeyFile string }
 
-func (o Options) credentials() (CredentialFunc, error) {
-	if len(o.CredentialFiles) == 0 {
-		return o.Credentials, nil
+func (o Options) credentials() (nameCredentials, error) {
+	if o.CredentialStore != nil {
+		return o.CredentialStore.Get, nil
 	}
-	store, err := OpenCredentialStore(false, o.CredentialFiles...)
+	store, err := OpenCredentialStore(CredentialSources{Files: o.CredentialFiles, HelperTimeout: o.StallTimeout})
 	if err != nil {
 		return nil, err
 	}
-	if o.Credentials == nil {
-		return store.Get, nil
-	}
-	return FirstCredential(o.Credentials, store.Get), nil
+	return func(ctx context.Context, name string) (Credential, error) {
+		if o.Credentials != nil {
+			host, _, _ := strings.Cut(name, "/")
+			if c, err := o.Credentials(ctx, host); err != nil || !c.IsZero() {
+				return c, err
+			}
+		}
+		return store.Get(ctx, name)
+	}, nil
 }
 
 func (o Options) retries() (retries, error) {
-	if o.FirstWait < 0 || o.StallTimeout < 0 {
-		return retries{}, fmt.Errorf("%w: first wait %v, stall timeout %v", ErrInvalid, o.FirstWait, o.StallTimeout)
+	if o.FirstWait < 0 || o.StallTimeout < 0 || o.MaxRequests < 0 || o.MaxBytes < 0 {
+		return retries{}, fmt.Errorf("%w: first wait %v, stall timeout %v, at most %d requests and %d bytes",
+			ErrInvalid, o.FirstWait, o.StallTimeout, o.MaxRequests, o.MaxBytes)
 	}
 	r := retries{count: o.Retries, firstWait: o.FirstWait, logger: o.Logger}
 	if r.count == 0 {

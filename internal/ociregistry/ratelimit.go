@@ -1,30 +1,22 @@
 package ociregistry
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strings"
 	"time"
-
-	"oras.land/oras-go/v2/registry/remote/errcode"
 )
-
-// refusalLimit bounds how much of the text of a refusal is read, in bytes.
-const refusalLimit = 16 << 10
 
 // throttled is the answer of a registry that wants its client to wait.
 type throttled struct {
-	response errcode.ErrorResponse
-	after    time.Duration
-	account  string
-	allows   string
+	answer  *refusal
+	after   time.Duration
+	account string
+	allows  string
 }
 
 func (e *throttled) Error() string {
-	text := strings.TrimSpace(e.response.Error()) + " (asked " + e.account
+	text := e.answer.Error() + " (asked " + e.account
 	if e.after > 0 {
 		text += fmt.Sprintf("; the registry asks to wait %s", e.after)
 	}
@@ -35,7 +27,7 @@ func (e *throttled) Error() string {
 }
 
 // Unwrap gives the answer.
-func (e *throttled) Unwrap() error { return &e.response }
+func (e *throttled) Unwrap() error { return e.answer }
 
 // RetryAfter is how long the registry behind err asked to wait: by Retry-After,
 // RFC 9110 section 10.2.3, else until its limit is reset; zero if it did not say.
@@ -63,18 +55,7 @@ func (t *throttleTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !limited {
 		return resp, nil
 	}
-	defer func() { _ = resp.Body.Close() }()
-	refusal := &throttled{after: after, account: t.account(r), allows: allowance(resp.Header), response: errcode.ErrorResponse{
-		Method: r.Method, URL: r.URL, StatusCode: resp.StatusCode,
-	}}
-	var body struct {
-		Errors errcode.Errors `json:"errors"`
-	}
-	content, err := io.ReadAll(io.LimitReader(resp.Body, refusalLimit))
-	if err == nil && json.Unmarshal(content, &body) == nil {
-		refusal.response.Errors = body.Errors
-	}
-	return nil, refusal
+	return nil, &throttled{answer: refused(resp), after: after, account: t.account(r), allows: allowance(resp.Header)}
 }
 
 // account says with which credential a request was made, without its secret.

@@ -9,9 +9,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// opener starts a download at the first byte. What it returns may be an
-// io.Seeker, which then asks the registry for the rest by range.
-type opener func(ctx context.Context) (io.ReadCloser, error)
+// opener starts a download at an offset.
+type opener func(ctx context.Context, offset int64) (io.ReadCloser, error)
 
 // verifiedReader hands on the bytes of a blob and answers io.EOF only when
 // their number and digest are those of the descriptor. Lost connections are
@@ -34,7 +33,7 @@ func newVerifiedReader(ctx context.Context, desc ocispec.Descriptor, policy retr
 	if err := desc.Digest.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: digest %q: %w", ErrInvalid, desc.Digest, err)
 	}
-	body, err := open(ctx)
+	body, err := open(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +82,7 @@ func (r *verifiedReader) verify() error {
 	return io.EOF
 }
 
-// resume opens the content again and skips what was read. An early end is
+// resume opens the content again where it broke off. An early end is
 // treated as a lost connection; if it persists, the content is too short.
 func (r *verifiedReader) resume(cause error) error {
 	if cause == io.EOF { //nolint:errorlint // readers return the bare value
@@ -102,20 +101,11 @@ func (r *verifiedReader) resume(cause error) error {
 		return err
 	}
 	r.resumed++
-	body, err := r.open(r.ctx)
+	body, err := r.open(r.ctx, r.read)
 	if err != nil {
 		return fmt.Errorf("resuming after %w: %w", cause, err)
 	}
 	r.body = body
-	if s, ok := body.(io.Seeker); ok {
-		if _, err := s.Seek(r.read, io.SeekStart); err != nil {
-			return fmt.Errorf("resuming after %w: %w", cause, err)
-		}
-		return nil
-	}
-	if _, err := io.CopyN(io.Discard, body, r.read); err != nil {
-		return fmt.Errorf("resuming after %w: %w", cause, err)
-	}
 	return nil
 }
 

@@ -25,7 +25,7 @@ func TestResumePauses(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
 		var opened []time.Duration
-		open := func(context.Context) (io.ReadCloser, error) {
+		open := func(context.Context, int64) (io.ReadCloser, error) {
 			opened = append(opened, time.Since(start))
 			return io.NopCloser(iotest.ErrReader(io.ErrUnexpectedEOF)), nil
 		}

@@ -3,13 +3,17 @@ package ociregistry
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
+	"net/http"
+	"net/url"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/registry/remote"
+	"oras.land/oras-go/v2/registry"
+	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 // referrerLimit bounds how many referrers of one manifest are looked at:
@@ -20,9 +24,15 @@ const referrerLimit = 1000
 // Every error is an *Error and, save for cancelled contexts, of one of the
 // package's kinds.
 type Repository struct {
-	remote *remote.Repository
+	ref    registry.Reference
 	name   string
 	client *Client
+	auth   *auth.Client
+	known  *manifests
+	// noReferrers is set once the registry is known not to have the referrers API.
+	noReferrers atomic.Bool
+	// attaching is held while the list of referrers under a tag is replaced.
+	attaching sync.Mutex
 }
 
 // Name returns "host[:port]/path".
@@ -38,7 +48,7 @@ func (r *Repository) at(ref string) string {
 // Resolve returns the descriptor that a tag or digest stands for. It asks once;
 // from then on only the digest should be used.
 func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
-	desc, err := r.remote.Resolve(ctx, reference)
+	desc, err := r.resolve(ctx, reference)
 	return desc, wrap("resolve", r.at(reference), err)
 }
 
@@ -47,13 +57,27 @@ func (r *Repository) Resolve(ctx context.Context, reference string) (ocispec.Des
 // otherwise: what was read before is not to be trusted until then. Lost
 // connections are resumed. Close it.
 func (r *Repository) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
-	rd, err := newVerifiedReader(ctx, desc, r.client.retries, func(ctx context.Context) (io.ReadCloser, error) {
-		return r.remote.Fetch(ctx, desc)
+	rd, err := newVerifiedReader(ctx, desc, r.client.retries, func(ctx context.Context, offset int64) (io.ReadCloser, error) {
+		if isManifest(desc.MediaType) {
+			return r.openManifest(ctx, desc, offset)
+		}
+		return r.openBlob(ctx, desc, offset)
 	})
 	if err != nil {
 		return nil, wrap("fetch", r.at(desc.Digest.String()), err)
 	}
 	return &wrappedReader{ReadCloser: rd, op: "fetch", ref: r.at(desc.Digest.String())}, nil
+}
+
+func (r *Repository) openManifest(ctx context.Context, desc ocispec.Descriptor, offset int64) (io.ReadCloser, error) {
+	content, ok := r.known.get(desc.Digest)
+	if !ok {
+		var err error
+		if _, content, err = r.manifest(ctx, desc.Digest.String()); err != nil {
+			return nil, err
+		}
+	}
+	return io.NopCloser(bytes.NewReader(content[min(offset, int64(len(content))):])), nil
 }
 
 // FetchAll returns the verified content of a descriptor, or ErrTooLarge
@@ -62,74 +86,68 @@ func (r *Repository) FetchAll(ctx context.Context, desc ocispec.Descriptor, limi
 	return fetchAll(ctx, r, desc, limit)
 }
 
-// Tags returns all tags, of all pages, in the registry's order.
+// Tags returns all tags, of all pages, in the registry's order. Where the registry
+// may have kept some back, it says so in the log.
 func (r *Repository) Tags(ctx context.Context) ([]string, error) {
-	var all []string
-	err := r.remote.Tags(ctx, "", func(page []string) error {
-		all = append(all, page...)
-		return nil
-	})
+	all, cut, err := r.tags(ctx)
+	if cut {
+		r.client.logger.Warn("the registry lists tags up to the number that one page may have, and shows no further page: the list may be cut",
+			"repository", r.name, "tags", len(all))
+	}
 	return all, wrap("list tags of", r.name, err)
 }
 
 // Referrers returns the manifests whose subject is the given one, through the
-// referrers API or, where the registry lacks it, the fallback tag
+// referrers API or, where the registry lacks it or it has nothing, the fallback tag
 // (distribution-spec v1.1.1, "Listing Referrers"). Nothing is filtered:
 // clients disagree about the artifact type under the fallback tag. A failed
 // request is an error, never an empty list.
 func (r *Repository) Referrers(ctx context.Context, subject ocispec.Descriptor) ([]ocispec.Descriptor, error) {
-	var all []ocispec.Descriptor
-	err := r.remote.Referrers(ctx, subject, "", func(page []ocispec.Descriptor) error {
-		if all = append(all, page...); len(all) > referrerLimit {
-			return fmt.Errorf("%w: over %d referrers", ErrTooLarge, referrerLimit)
+	at := r.at(subject.Digest.String())
+	if !r.noReferrers.Load() {
+		all, known, err := r.referrers(ctx, subject.Digest)
+		if err != nil || len(all) > 0 {
+			return all, wrap("list referrers of", at, err)
 		}
-		return nil
-	})
-	return all, wrap("list referrers of", r.at(subject.Digest.String()), err)
+		if !known {
+			r.noReferrers.Store(true)
+		}
+	}
+	all, _, err := r.taggedReferrers(ctx, subject.Digest)
+	return all, wrap("list referrers of", at, err)
 }
 
 // Exists reports whether the repository has the content.
 func (r *Repository) Exists(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
-	ok, err := r.remote.Exists(ctx, desc)
-	return ok, wrap("look for", r.at(desc.Digest.String()), err)
+	if !isManifest(desc.MediaType) {
+		ok, err := r.hasBlob(ctx, desc)
+		return ok, wrap("look for", r.at(desc.Digest.String()), err)
+	}
+	_, _, err := r.manifest(ctx, desc.Digest.String())
+	if kindOf(err) == ErrNotFound { //nolint:errorlint // a kind is the bare sentinel
+		return false, nil
+	}
+	return err == nil, wrap("look for", r.at(desc.Digest.String()), err)
 }
-
-// errNoMount stops oras-go from uploading when a mount was not possible.
-var errNoMount = errors.New("not mounted")
 
 // Mount asks the registry to take a blob over from another of its
 // repositories, and reports whether it did. A refusal is no error: the blob
 // can be pushed instead.
 func (r *Repository) Mount(ctx context.Context, desc ocispec.Descriptor, from string) (bool, error) {
-	err := r.remote.Mount(ctx, desc, from, func() (io.ReadCloser, error) { return nil, errNoMount })
+	query := url.Values{"mount": {desc.Digest.String()}, "from": {from}}
+	resp, err := r.do(ctx, request{method: http.MethodPost, path: "blobs/uploads/?" + query.Encode(), push: true, from: from})
 	if err == nil {
-		return true, nil
+		_ = resp.Body.Close()
+		if resp.StatusCode == http.StatusCreated {
+			return true, nil
+		}
+		err = fmt.Errorf("status %d", resp.StatusCode)
 	}
 	if ctx.Err() != nil {
 		return false, wrap("mount", r.at(desc.Digest.String()), err)
 	}
 	r.client.logger.Debug("blob not mounted", "digest", desc.Digest, "from", from, "error", err)
 	return false, nil
-}
-
-// PushManifest uploads a manifest or index and points the tags at it, in
-// order. What it names must be there already. A subject is announced through
-// the registry's own referrers API or the fallback tag.
-func (r *Repository) PushManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
-	if err := r.remote.Push(ctx, desc, bytes.NewReader(content)); err != nil {
-		return wrap("push manifest", r.at(desc.Digest.String()), err)
-	}
-	for _, tag := range tags {
-		if err := r.remote.PushReference(ctx, desc, bytes.NewReader(content), tag); err != nil {
-			return wrap("tag", r.at(tag), err)
-		}
-	}
-	return nil
-}
-
-// Tag points a tag at a manifest that is there.
-func (r *Repository) Tag(ctx context.Context, desc ocispec.Descriptor, tag string) error {
-	return wrap("tag", r.at(tag), r.remote.Tag(ctx, desc, tag))
 }
 
 // wrappedReader names the content in the errors of a reader.

@@ -29,6 +29,7 @@ type store interface {
 	Exists(ctx context.Context, desc ocispec.Descriptor) (bool, error)
 	PushBlob(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) (bool, error)
 	PushManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error
+	Attach(ctx context.Context, subject ocispec.Descriptor, referrers ...ociregistry.Manifest) error
 	Tag(ctx context.Context, desc ocispec.Descriptor, tag string) error
 	Name() string
 }
@@ -306,7 +307,7 @@ func TestCredentials(t *testing.T) {
 		t.Errorf("anonymous: %v", err)
 	}
 	path := t.TempDir() + "/config.json"
-	creds, err := ociregistry.OpenCredentialStore(true, path)
+	creds, err := ociregistry.OpenCredentialStore(ociregistry.CredentialSources{Files: []string{path}, AllowPlainText: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,10 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"sync/atomic"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 func (f TLSFiles) config() (*tls.Config, error) {
@@ -37,14 +40,14 @@ func (f TLSFiles) config() (*tls.Config, error) {
 
 // hostTransport picks a transport by host, since TLS settings differ.
 type hostTransport struct {
-	byHost   map[string]http.RoundTripper
+	byHost   map[string]*http.Transport
 	folders  *certificateFolders
-	fallback http.RoundTripper
+	fallback *http.Transport
 }
 
-func newTransport(hosts map[string]TLSFiles, folders []string) (http.RoundTripper, error) {
+func newTransport(hosts map[string]TLSFiles, folders []string) (*hostTransport, error) {
 	t := &hostTransport{
-		byHost:  map[string]http.RoundTripper{},
+		byHost:  map[string]*http.Transport{},
 		folders: &certificateFolders{folders: folders, byHost: map[string]folderTransport{}},
 	}
 	for host, h := range hosts {
@@ -80,31 +83,48 @@ func baseTransport(cfg *tls.Config) *http.Transport {
 	}
 }
 
-func (t *hostTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if rt, ok := t.byHost[r.URL.Host]; ok {
-		return rt.RoundTrip(r)
+// of returns the transport for a host, and whether anything says that this very
+// host has TLS.
+func (t *hostTransport) of(host string) (transport *http.Transport, said bool, err error) {
+	if own, ok := t.byHost[host]; ok {
+		return own, true, nil
 	}
-	if rt, err := t.folders.transport(r.URL.Host); rt != nil || err != nil {
-		if err != nil {
-			return nil, err
-		}
-		return rt.RoundTrip(r)
+	if own, err := t.folders.transport(host); own != nil || err != nil {
+		return own, true, err
 	}
-	return t.fallback.RoundTrip(r)
+	return t.fallback, false, nil
 }
 
-// errStalled is the cause of a request that was cut for carrying no byte.
+// RoundTrip implements http.RoundTripper.
+func (t *hostTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	transport, _, err := t.of(r.URL.Host)
+	if err != nil {
+		return nil, err
+	}
+	return transport.RoundTrip(r)
+}
+
+// errStalled is the cause of a request that was cut for carrying too little.
 var errStalled = fmt.Errorf("%w: connection stalled", ErrUnavailable)
 
-// stallTransport cuts a request whose connection carries no byte, in either
-// direction, for the timeout. A limit on the whole request would cut slow but
-// living downloads of large plugins.
+// leastProgress is how many bytes a connection has to carry within the stall
+// timeout: a server that drips one byte a second is as good as silent.
+const leastProgress = 1 << 10
+
+// stallTransport cuts a request whose connection carries next to nothing, in
+// either direction, for the timeout. A limit on the whole request would cut slow
+// but living downloads of large plugins. It also holds the limits of the client.
 type stallTransport struct {
 	base    http.RoundTripper
 	timeout time.Duration
+	limits  *limits
 }
 
+// RoundTrip implements http.RoundTripper.
 func (t *stallTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := t.limits.request(); err != nil {
+		return nil, err
+	}
 	if t.timeout <= 0 {
 		return t.base.RoundTrip(r)
 	}
@@ -122,8 +142,8 @@ func (t *stallTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel(nil)
 		return nil, err
 	}
-	w.timer.Reset(t.timeout)
-	resp.Body = &watchedBody{ReadCloser: resp.Body, dog: w, done: func() { cancel(nil) }}
+	w.reset()
+	resp.Body = &watchedBody{ReadCloser: resp.Body, dog: w, limits: t.limits, done: func() { cancel(nil) }}
 	return resp, nil
 }
 
@@ -132,6 +152,20 @@ type watchdog struct {
 	timer   *time.Timer
 	timeout time.Duration
 	ctx     context.Context //nolint:containedctx // the request's own, to read the cause of its end
+	// carried counts since the timer was reset. Both directions add to it.
+	carried atomic.Int64
+}
+
+func (w *watchdog) reset() {
+	w.carried.Store(0)
+	w.timer.Reset(w.timeout)
+}
+
+// saw counts bytes, and lets the timer begin again once they are enough.
+func (w *watchdog) saw(n int) {
+	if w.carried.Add(int64(n)) >= leastProgress {
+		w.reset()
+	}
 }
 
 // cause replaces the transport's "context canceled" by the reason.
@@ -144,14 +178,16 @@ func (w *watchdog) cause(err error) error {
 
 type watchedBody struct {
 	io.ReadCloser
-	dog  *watchdog
-	done func()
+	dog    *watchdog
+	limits *limits // nil for a request's body
+	done   func()
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if n > 0 {
-		b.dog.timer.Reset(b.dog.timeout)
+	b.dog.saw(n)
+	if limit := b.limits.bytes(n); limit != nil {
+		return 0, limit
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		err = b.dog.cause(err)
@@ -165,6 +201,29 @@ func (b *watchedBody) Close() error {
 		defer b.done()
 	}
 	return b.ReadCloser.Close()
+}
+
+// limits count what a client asks for and gets in all; zero is no limit.
+type limits struct {
+	maxRequests, maxBytes int64
+	requests, received    atomic.Int64
+}
+
+func (l *limits) request() error {
+	if n := l.requests.Add(1); l.maxRequests > 0 && n > l.maxRequests {
+		return fmt.Errorf("%w: more than %d requests to registries", ErrTooLarge, l.maxRequests)
+	}
+	return nil
+}
+
+func (l *limits) bytes(n int) error {
+	if l == nil {
+		return nil
+	}
+	if got := l.received.Add(int64(n)); l.maxBytes > 0 && got > l.maxBytes {
+		return fmt.Errorf("%w: more than %d bytes from registries", ErrTooLarge, l.maxBytes)
+	}
+	return nil
 }
 
 // maxRetryAfter is the longest Retry-After that is waited for; a registry that
@@ -195,9 +254,9 @@ func (p retries) Retry(attempt int, resp *http.Response, err error) (time.Durati
 		}
 	}
 	if resp != nil {
-		p.logger.Info("registry asked to wait", "url", resp.Request.URL.Redacted(), "status", resp.StatusCode, "wait", wait)
+		p.logger.Info("registry asked to wait", "url", shown(resp.Request.URL), "status", resp.StatusCode, "wait", wait)
 	} else {
-		p.logger.Info("registry request failed, repeating", "error", err, "wait", wait)
+		p.logger.Info("registry request failed, repeating", "error", plaintext.Redact(err.Error()), "wait", wait)
 	}
 	return wait, nil
 }

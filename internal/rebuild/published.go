@@ -20,9 +20,6 @@ type published struct {
 	installed installer.Installed
 }
 
-// publishedName is what published plugins are installed as in the work folder.
-const publishedName = "published.invalid/plugin"
-
 // fetch holds the reference against the policy and fetches what is to be built
 // again; partial says that this is not all of it.
 func (r *rebuilding) fetch(ctx context.Context) (found []published, partial bool, err error) {
@@ -48,7 +45,11 @@ func (r *rebuilding) fetch(ctx context.Context) (found []published, partial bool
 		if err != nil {
 			return nil, false, err
 		}
-		installed, err := i.Install(ctx, pinned, installer.InstallOptions{As: publishedName})
+		verified, err := i.Verify(ctx, pinned)
+		if err != nil {
+			return nil, false, err
+		}
+		installed, err := i.Unpack(ctx, verified)
 		if err != nil {
 			return nil, false, err
 		}

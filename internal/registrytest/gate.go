@@ -12,7 +12,8 @@ import (
 )
 
 // Gate stands in front of a registry: it records requests and breaks those
-// that a fault matches.
+// that a fault matches. What it lets through goes on to how the registry behaves,
+// see [Registry.Behave].
 type Gate struct {
 	next   http.Handler
 	mu     sync.Mutex
@@ -91,7 +92,7 @@ func (g *Gate) Forget() {
 	g.seen = nil
 }
 
-func (g *Gate) record(r *http.Request) *Fault {
+func (g *Gate) record(r *http.Request) (*Fault, http.Handler) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.seen = append(g.seen, Request{Method: r.Method, Path: r.URL.Path, Query: r.URL.RawQuery, Length: r.ContentLength})
@@ -103,16 +104,16 @@ func (g *Gate) record(r *http.Request) *Fault {
 		if f.hits <= f.Skip || f.Times > 0 && f.hits > f.Skip+f.Times {
 			continue
 		}
-		return f
+		return f, g.next
 	}
-	return nil
+	return nil, g.next
 }
 
 // ServeHTTP implements http.Handler.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f := g.record(r)
+	f, next := g.record(r)
 	if f == nil {
-		g.next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 		return
 	}
 	if f.Before != nil {
@@ -129,10 +130,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case f.Reset:
 		panic(http.ErrAbortHandler)
 	case f.CutAfter > 0:
-		g.next.ServeHTTP(&cutWriter{ResponseWriter: w, left: f.CutAfter}, r)
+		next.ServeHTTP(&cutWriter{ResponseWriter: w, left: f.CutAfter}, r)
 	case f.CutUpload > 0:
 		r.Body = &cutBody{ReadCloser: r.Body, left: f.CutUpload}
-		g.next.ServeHTTP(httptest.NewRecorder(), r)
+		next.ServeHTTP(httptest.NewRecorder(), r)
 		panic(http.ErrAbortHandler)
 	case f.Stall:
 		w.Header().Set("Content-Length", "1000000")
@@ -144,7 +145,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		panic(http.ErrAbortHandler)
 	default:
-		g.next.ServeHTTP(w, r)
+		next.ServeHTTP(w, r)
 	}
 }
 

@@ -7,7 +7,9 @@
 package registrytest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"log"
 	"net"
@@ -35,6 +37,8 @@ type Registry struct {
 	// Gate sees every request first.
 	Gate *Gate
 	root string
+	// plain is the registry itself.
+	plain http.Handler
 }
 
 type options struct {
@@ -95,10 +99,31 @@ func New(t testing.TB, opts ...Option) *Registry {
 // referrers API.
 func NewReferrers(t testing.TB, opts ...Option) *Registry {
 	t.Helper()
-	return serve(t, ggcr.New(
+	return serve(t, announcing(ggcr.New(
 		ggcr.WithReferrersSupport(true),
 		ggcr.Logger(log.New(io.Discard, "", 0)),
-	), collect(opts))
+	)), collect(opts))
+}
+
+// announcing says of a pushed manifest that its subject was seen, which the
+// specification asks for and go-containerregistry leaves out.
+func announcing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPut && manifestPath.MatchString(r.URL.Path) {
+			content, err := io.ReadAll(r.Body)
+			if err != nil {
+				panic(http.ErrAbortHandler)
+			}
+			r.Body = io.NopCloser(bytes.NewReader(content))
+			var m struct {
+				Subject *struct{ Digest string } `json:"subject"`
+			}
+			if json.Unmarshal(content, &m) == nil && m.Subject != nil {
+				w.Header().Set("Oci-Subject", m.Subject.Digest)
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 func collect(opts []Option) options {
@@ -123,7 +148,7 @@ func serve(t testing.TB, h http.Handler, o options) *Registry {
 	if h, port, err := net.SplitHostPort(host); err == nil && port == "80" {
 		host = h
 	}
-	return &Registry{Host: host, Gate: gate}
+	return &Registry{Host: host, Gate: gate, plain: h}
 }
 
 // RewriteBlob changes the stored bytes of a blob behind the registry's back
@@ -145,7 +170,7 @@ func (r *Registry) Withdraw(t testing.TB, repository string, d digest.Digest) {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodDelete, "/v2/"+repository+"/manifests/"+d.String(), http.NoBody)
 	answer := httptest.NewRecorder()
-	r.Gate.next.ServeHTTP(answer, request)
+	r.plain.ServeHTTP(answer, request)
 	if answer.Code != http.StatusAccepted {
 		t.Fatalf("withdrawing %s: %s", d, answer.Body)
 	}

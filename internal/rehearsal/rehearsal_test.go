@@ -143,9 +143,10 @@ func newReference(name, version string) string {
 func writePolicy(t *testing.T, lab *siglab.Lab) string {
 	t.Helper()
 	policy := filepath.Join(t.TempDir(), "policy.toml")
-	write(t, policy, fmt.Sprintf(`version = 1
-[[rule]]
-scope = "%s/**"
+	text := "version = 1\n"
+	for _, scope := range []string{siglab.Registry + "/**", installedAs} {
+		text += fmt.Sprintf(`[[rule]]
+scope = %q
   [[rule.identity]]
   issuer = %q
   subject = %q
@@ -155,7 +156,9 @@ scope = "%s/**"
   type = "provenance"
   [[rule.attestation]]
   type = "sbom"
-`, siglab.Registry, siglab.Issuer, siglab.Subject, trustedRoot(lab)))
+`, scope, siglab.Issuer, siglab.Subject, trustedRoot(lab))
+	}
+	write(t, policy, text)
 	return policy
 }
 

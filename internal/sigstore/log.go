@@ -85,42 +85,51 @@ func verifyEntry(s *Signature, by *Verifier, e *protorekor.TransparencyLogEntry,
 	if err != nil {
 		return Logged{}, err
 	}
-	promised := len(e.GetInclusionPromise().GetSignedEntryTimestamp()) > 0
-	switch {
-	case body.tiled && promised:
-		return Logged{}, errors.New("a promise for an entry of a version 2 log, which makes none")
-	case e.GetInclusionProof() == nil && (body.tiled || !promised):
-		return Logged{}, errors.New("a log entry without a proof of its inclusion")
-	}
 	logged := Logged{Index: e.GetLogIndex()}
+	if body.tiled {
+		err = verifyTiled(s, by, e, log)
+	} else {
+		logged.Time, err = verifyRekor1(s, by, e, body, log)
+	}
+	if err != nil {
+		return Logged{}, err
+	}
+	return logged, by.validAt(e.GetIntegratedTime())
+}
+
+// verifyRekor1 verifies an entry of a version 1 log: what the log says of it, and
+// that it is about the signature. The time is zero without a promise.
+func verifyRekor1(s *Signature, by *Verifier, e *protorekor.TransparencyLogEntry, body entry, log *root.TransparencyLog) (at time.Time, err error) {
+	promised := len(e.GetInclusionPromise().GetSignedEntryTimestamp()) > 0
+	if !promised && e.GetInclusionProof() == nil {
+		return time.Time{}, errors.New("a log entry without a proof of its inclusion")
+	}
 	if promised {
 		if err := verifyPromise(e, log); err != nil {
-			return Logged{}, err
+			return time.Time{}, err
 		}
-		logged.Time = time.Unix(e.GetIntegratedTime(), 0)
+		at = time.Unix(e.GetIntegratedTime(), 0)
 	}
-	if body.tiled {
-		if err := verifyTiled(s, by, e, log); err != nil {
-			return Logged{}, err
-		}
-	} else if e.GetInclusionProof() != nil {
+	if e.GetInclusionProof() != nil {
 		if err := verifyInclusion(e, log); err != nil {
-			return Logged{}, err
+			return time.Time{}, err
 		}
 	}
-	if !body.tiled { // of a version 2 entry, what is proved is about the signature
-		if err := body.about(s, by); err != nil {
-			return Logged{}, err
-		}
+	return at, body.about(s, by)
+}
+
+// validAt refuses a time, in seconds, that is outside the certificate's, if there
+// is one.
+func (v *Verifier) validAt(seconds int64) error {
+	if v.certificate == nil || seconds == 0 {
+		return nil
 	}
-	if by.certificate != nil && e.GetIntegratedTime() != 0 {
-		at := time.Unix(e.GetIntegratedTime(), 0)
-		if at.Before(by.certificate.NotBefore) || at.After(by.certificate.NotAfter) {
-			return Logged{}, fmt.Errorf("entered in the log at %s, certificate valid from %s to %s",
-				at.UTC().Format(time.RFC3339), by.certificate.NotBefore.Format(time.RFC3339), by.certificate.NotAfter.Format(time.RFC3339))
-		}
+	at := time.Unix(seconds, 0)
+	if at.Before(v.certificate.NotBefore) || at.After(v.certificate.NotAfter) {
+		return fmt.Errorf("entered in the log at %s, certificate valid from %s to %s",
+			at.UTC().Format(time.RFC3339), v.certificate.NotBefore.Format(time.RFC3339), v.certificate.NotAfter.Format(time.RFC3339))
 	}
-	return logged, nil
+	return nil
 }
 
 // verifyPromise verifies the signed entry timestamp of a version 1 log.
@@ -229,6 +238,12 @@ func (c checkpointVerifier) Verify(msg, sig []byte) bool {
 // verifyTiled verifies that a version 2 log holds the entry that this signature
 // has, whatever the body beside it says.
 func verifyTiled(s *Signature, by *Verifier, e *protorekor.TransparencyLogEntry, log *root.TransparencyLog) error {
+	switch {
+	case len(e.GetInclusionPromise().GetSignedEntryTimestamp()) > 0:
+		return errors.New("a promise for an entry of a version 2 log, which makes none")
+	case e.GetInclusionProof() == nil:
+		return errors.New("a log entry without a proof of its inclusion")
+	}
 	base, err := url.Parse(log.BaseURL)
 	if err != nil {
 		return fmt.Errorf("address of the log: %w", err)

@@ -245,6 +245,8 @@ func (s *Store) pluginOf(dir string) (Plugin, bool) {
 
 // Remove takes a version of the locked plugin away, first out of sight by one
 // rename where that can be, then from the disk. Folders that become empty go too.
+// An executable that runs stays out of sight until a later [Store.Lock] or
+// [Store.Sweep] can remove it.
 func (s *Store) Remove(lock *Lock, v version.Version) error {
 	entry, err := s.Version(lock.plugin, v)
 	if err != nil {
@@ -258,13 +260,13 @@ func (s *Store) Remove(lock *Lock, v version.Version) error {
 	if err != nil {
 		return err
 	}
-	if err := durable.TakeDir(entry.Dir, filepath.Join(aside, "version")); err != nil {
-		return errors.Join(fmt.Errorf("removing %s %s: %w", lock.plugin.name, v, err), s.clear(lock.plugin.hash()))
+	if err := durable.TakeDir(entry.Dir, filepath.Join(aside, filepath.Base(entry.Dir))); err != nil {
+		return errors.Join(fmt.Errorf("removing %s %s: %w", lock.plugin.name, v, err), s.clear(lock.plugin))
 	}
 	for dir := s.folder(lock.plugin); dir != s.root; dir = filepath.Dir(dir) {
 		if os.Remove(dir) != nil {
 			break // not empty
 		}
 	}
-	return s.clear(lock.plugin.hash())
+	return s.clear(lock.plugin)
 }

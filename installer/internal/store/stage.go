@@ -18,8 +18,9 @@ type Staging struct {
 	store     *Store
 	plugin    Plugin
 	admission admission.Admission
-	dir       string
-	root      *os.Root
+	// dir is the folder of this staging alone, root the version in it.
+	dir  string
+	root *os.Root
 }
 
 // Stage starts a version of the locked plugin. Without an admission there is no
@@ -36,10 +37,12 @@ func (s *Store) Stage(lock *Lock, admitted admission.Admission) (*Staging, error
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(dir, folderMode); err != nil {
-		return nil, err
+	// The umask may have taken bits away.
+	content := filepath.Join(dir, stagedName)
+	if err := errors.Join(os.Mkdir(content, folderMode), os.Chmod(content, folderMode)); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(content)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}
@@ -54,7 +57,7 @@ func (s *Staging) Admission() admission.Admission { return s.admission }
 
 // Empty removes what was put into the root so far.
 func (s *Staging) Empty() error {
-	names, err := os.ReadDir(s.dir)
+	names, err := os.ReadDir(s.root.Name())
 	if err != nil {
 		return err
 	}
@@ -71,10 +74,14 @@ func (s *Staging) Drop() error {
 	if s.root == nil {
 		return nil
 	}
+	// The lock is held, so whatever else is in the parent is a leftover too.
+	return errors.Join(s.close(), s.store.clear(s.plugin))
+}
+
+func (s *Staging) close() error {
 	err := s.root.Close()
 	s.root = nil
-	// The lock is held, so whatever else is in the parent is a leftover too.
-	return errors.Join(err, s.store.clear(s.plugin.hash()))
+	return err
 }
 
 // Commit writes the receipt and makes the version visible, by one rename, after
@@ -88,14 +95,25 @@ func (s *Staging) Commit(v version.Version, receipt []byte) (path string, err er
 	if err := s.writeReceipt(receipt); err != nil {
 		return "", fmt.Errorf("writing the receipt: %w", err)
 	}
-	if err := durable.SyncTree(s.dir); err != nil {
-		return "", err
-	}
 	target, err := s.store.Path(s.plugin, v)
 	if err != nil {
 		return "", err
 	}
-	if err := placeBeneath(s.dir, target); err != nil {
+	staged := s.root.Name()
+	// Windows renames no folder that is open.
+	if err := s.close(); err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, s.store.clear(s.plugin)) }()
+	if err := durable.SyncTree(staged); err != nil {
+		return "", err
+	}
+	// The name is what a later process goes by if this one is killed.
+	dir := filepath.Join(s.dir, filepath.Base(target))
+	if err := durable.Rename(staged, dir); err != nil {
+		return "", err
+	}
+	if err := placeBeneath(dir, target); err != nil {
 		return "", fmt.Errorf("installing into %s: %w", target, err)
 	}
 	return target, nil
@@ -141,4 +159,8 @@ func placeBeneath(dir, target string) error {
 	return err
 }
 
-const placeAttempts = 10
+const (
+	placeAttempts = 10
+	// stagedName is no version.
+	stagedName = "new"
+)

@@ -4,7 +4,7 @@
 //	ROOT/REGISTRY/REPOSITORY/VERSION/plugin      what the runner finds
 //	ROOT/REGISTRY/REPOSITORY/VERSION/fleeting-plugin.receipt.json
 //	ROOT/.fleeting-plugin/locks/HASH             one lock per plugin
-//	ROOT/.fleeting-plugin/staging/HASH/RANDOM    what is not finished yet
+//	ROOT/.fleeting-plugin/staging/HASH/RANDOM    what is not finished yet, or was removed and still runs
 //
 // The runner takes any folder whose name parses as a version for an installed
 // plugin. So nothing stands under such a name before it is complete, and it
@@ -173,7 +173,7 @@ func (s *Store) Lock(ctx context.Context, p Plugin) (*Lock, error) {
 		return nil, fmt.Errorf("locking %s: %w", p.name, err)
 	}
 	lock := &Lock{plugin: p, file: file}
-	if err := errors.Join(s.clear(p.hash()), s.clearBeside(p)); err != nil {
+	if err := errors.Join(s.clear(p), s.clearBeside(p)); err != nil {
 		return nil, errors.Join(fmt.Errorf("removing leftovers: %w", err), lock.Release())
 	}
 	return lock, nil

@@ -135,8 +135,7 @@ func (r Requirement) proveTime(v *Verified, s *sigstore.Signature, by *sigstore.
 // a timestamp to prove the time (Rekor v2), and a key needs none.
 func (f proven) times(p proof) (times []time.Time, err error) {
 	if p.log && f.unlogged != nil {
-		var unknown *sigstore.UnknownLogError
-		if errors.As(f.unlogged, &unknown) {
+		if unknown, ok := errors.AsType[*sigstore.UnknownLogError](f.unlogged); ok {
 			return nil, &explained{because(ErrUnknownLog, "log %s", unknown.Log), f.unlogged}
 		}
 		return nil, fmt.Errorf("%w: %w", ErrUntrustedTime, f.unlogged)

@@ -16,11 +16,11 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 )
 
-// logAnswer is a Rekor version 1 log's answer about a body.
-func logAnswer(body string) string {
+// logAnswer is a Rekor version 1 log's answer about loggedBody.
+func logAnswer() string {
 	return fmt.Sprintf(`{"24296fb24b8ad77a": {"body": %q, "integratedTime": 1767225600, "logID": %q, "logIndex": 7, "verification": {
 		"signedEntryTimestamp": "c2V0", "inclusionProof": {"checkpoint": "log\n1\nAA==\n\n", "hashes": [%q], "logIndex": 3, "rootHash": "00ff", "treeSize": 4}}}}`,
-		base64.StdEncoding.EncodeToString([]byte(body)), hex.EncodeToString([]byte("log")), strings.Repeat("ab", 32))
+		base64.StdEncoding.EncodeToString([]byte(loggedBody)), hex.EncodeToString([]byte("log")), strings.Repeat("ab", 32))
 }
 
 const loggedBody = `{"apiVersion":"0.0.1","kind":"hashedrekord","spec":{"signature":{"content":"AA==","publicKey":{"content":"LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KQUE9PQotLS0tLUVORCBQVUJMSUMgS0VZLS0tLS0K"}}}}`
@@ -54,10 +54,10 @@ func TestLogEntry(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	for name, log := range map[string]http.HandlerFunc{
-		"new": answerWith(http.StatusCreated, logAnswer(loggedBody)),
+		"new": answerWith(http.StatusCreated, logAnswer()),
 		"there already": func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodGet && r.URL.Path == "/api/v1/log/entries/24296fb24b8ad77a" {
-				answerWith(http.StatusOK, logAnswer(loggedBody))(w, r)
+				answerWith(http.StatusOK, logAnswer())(w, r)
 				return
 			}
 			w.Header().Set("Location", "/api/v1/log/entries/24296fb24b8ad77a")
@@ -69,7 +69,7 @@ func TestLogEntry(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 				return
 			}
-			answerWith(http.StatusCreated, logAnswer(loggedBody))(w, r)
+			answerWith(http.StatusCreated, logAnswer())(w, r)
 		},
 	} {
 		b, err := signBlob(t, log, Services{})
@@ -102,7 +102,7 @@ func TestLogFails(t *testing.T) {
 		"conflict with none":  answerWith(http.StatusConflict, ""),
 		"sends us elsewhere":  http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect).ServeHTTP,
 		"hangs up":            func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"a log ID in base64":  answerWith(http.StatusCreated, strings.Replace(logAnswer(loggedBody), hex.EncodeToString([]byte("log")), "bG9n!", 1)),
+		"a log ID in base64":  answerWith(http.StatusCreated, strings.Replace(logAnswer(), hex.EncodeToString([]byte("log")), "bG9n!", 1)),
 		"version 2's answers": answerWith(http.StatusCreated, `{"logIndex":"1"}`),
 	} {
 		if _, err := signBlob(t, log, Services{Retries: -1}); !errors.Is(err, ErrService) {

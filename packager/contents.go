@@ -1,0 +1,134 @@
+package packager
+
+import (
+	"archive/tar"
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+)
+
+// LayerFile is a file in the layer of a plugin.
+type LayerFile struct {
+	// Name is the file's in the plugin's folder. A file that the runner's
+	// installer would not put there has its whole path in the layer.
+	Name string `json:"name"`
+	// Size is that of the content, in bytes.
+	Size int64 `json:"size"`
+	// Executable says whether it may be started.
+	Executable bool `json:"executable,omitempty"`
+	// Digest is that of the content.
+	Digest digest.Digest `json:"digest,omitempty"`
+	// Kind is set for what is not a regular file, such as a symbolic link.
+	Kind string `json:"kind,omitempty"`
+}
+
+// contents are the files that go into the layer of a platform.
+func (l layer) contents() []LayerFile {
+	files := make([]LayerFile, len(l.in.files))
+	for i, f := range l.in.files {
+		files[i] = LayerFile{Name: f.name, Size: f.size, Executable: f.executable, Digest: digest.NewDigestFromEncoded(digest.SHA256, l.sums.get(f))}
+	}
+	return files
+}
+
+const (
+	// contentsLimit bounds what is unpacked of a layer to list its files, in bytes.
+	contentsLimit = 1 << 30
+	// filesLimit bounds how many files are listed.
+	filesLimit = 10_000
+)
+
+// listLayer reads a layer and returns its files, in the layer's order. Folders
+// are left out.
+func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor) ([]LayerFile, error) {
+	content, err := from.Fetch(ctx, plain(desc))
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	unpacked, err := decompress(content)
+	if err != nil {
+		return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
+	}
+	bounded := &io.LimitedReader{R: unpacked, N: contentsLimit}
+	archive := tar.NewReader(bounded)
+	files := []LayerFile{}
+	for {
+		h, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			// Only at its end is the content known to be what was asked for.
+			_, err := io.Copy(io.Discard, content)
+			return files, err
+		case err != nil && bounded.N <= 0, len(files) == filesLimit:
+			return nil, fmt.Errorf("layer %s: it unpacks to more than %d files or %d bytes", desc.Digest, filesLimit, int64(contentsLimit))
+		case err != nil:
+			return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
+		case h.Typeflag == tar.TypeDir:
+			continue
+		}
+		f := LayerFile{Name: inPluginDir(h.Name), Size: h.Size, Executable: h.FileInfo().Mode()&0o111 != 0}
+		if h.Typeflag != tar.TypeReg {
+			f.Kind = kindOf(h)
+		}
+		sum := digest.SHA256.Digester()
+		if _, err := io.Copy(sum.Hash(), archive); err != nil { //nolint:gosec // bounded by contentsLimit
+			return nil, fmt.Errorf("layer %s: %s: %w", desc.Digest, h.Name, err)
+		}
+		if f.Kind == "" {
+			f.Digest = sum.Digest()
+		}
+		files = append(files, f)
+	}
+}
+
+// inPluginDir takes the plugin's folder off the name of an entry: below Files in
+// an image for Windows.
+func inPluginDir(name string) string {
+	for _, dir := range []string{artifact.PluginDir + "/", "Files/" + artifact.PluginDir + "/"} {
+		if rest, ok := strings.CutPrefix(name, dir); ok {
+			return rest
+		}
+	}
+	return name
+}
+
+func kindOf(h *tar.Header) string {
+	switch h.Typeflag {
+	case tar.TypeSymlink:
+		return fmt.Sprintf("symbolic link to %q", h.Linkname)
+	case tar.TypeLink:
+		return fmt.Sprintf("hard link to %q", h.Linkname)
+	}
+	return fmt.Sprintf("special file of type %q", h.Typeflag)
+}
+
+// decompress finds the compression by its magic number.
+func decompress(r io.Reader) (io.Reader, error) {
+	buffered := bufio.NewReaderSize(r, copyBuffer)
+	magic, err := buffered.Peek(4)
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		return gzip.NewReader(buffered)
+	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}):
+		z, err := zstd.NewReader(buffered, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(16<<20))
+		if err != nil {
+			return nil, err
+		}
+		return z, nil // which decodes in Read, and holds nothing to close
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, err
+	}
+	return buffered, nil
+}
