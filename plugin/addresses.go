@@ -109,9 +109,8 @@ func (b *addressBook) learn(ctx context.Context, servers []cloud.Server) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, id := range unknown {
-		// A server that has addresses has its ports, too.
-		b.ports[id] = &knownPorts{macs: macs[id], seen: time.Now()}
+	for id, found := range macs {
+		b.ports[id] = &knownPorts{macs: found, seen: time.Now()}
 	}
 }
 

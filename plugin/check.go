@@ -122,6 +122,9 @@ func (i *inspection) inspectQuota(ctx context.Context, client *cloud.Client, fou
 // loginFindings are about the entry of clouds.yaml and its files.
 func loginFindings(login cloud.Login) []Finding {
 	var findings []Finding
+	for _, remark := range login.Remarks {
+		findings = append(findings, note("clouds.yaml", "%s", remark)...)
+	}
 	for _, file := range login.Files {
 		findings = append(findings, fileFindings("clouds.yaml", file)...)
 	}

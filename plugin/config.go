@@ -1,23 +1,29 @@
 package plugin
 
-//go:generate go run ./internal/configdoc -o ../docs/reference/configuration.md
+//go:generate go run ./internal/configdoc -o ../docs/reference/configuration.md -clouds ../docs/reference/clouds-yaml.md
 
 // Config is the plugin_config section of a runner's autoscaler. Names of cloud
 // resources are resolved when the plugin starts; an ID may stand for each.
 type Config struct {
-	// Which entry of `clouds.yaml` to use.
-	//
-	// required
+	// Which entry of `clouds.yaml` to use. Required, unless `auth_from_env` is set.
 	Cloud string `json:"cloud"`
 
-	// The path to `clouds.yaml`. A `secure.yaml` beside it is read too. Without
-	// it, the standard places are searched: `OS_CLIENT_CONFIG_FILE`, the working
-	// directory, `~/.config/openstack` and `/etc/openstack`. If the runner's
-	// environment has `OS_REGION_NAME` or `OS_INTERFACE`, these count, and not the
-	// entry's region and interface.
+	// The path to `clouds.yaml`. A `~` in front is the home folder. A `secure.yaml`
+	// beside it is read too. Without it, the standard places are searched:
+	// `OS_CLIENT_CONFIG_FILE`, the working directory, `~/.config/openstack` and
+	// `/etc/openstack`. If the runner's environment has `OS_REGION_NAME` or
+	// `OS_INTERFACE`, these count, and not the entry's region and interface. Which
+	// keys are understood: [clouds.yaml](clouds-yaml.md).
 	//
 	// default: standard locations
 	CloudsConfig string `json:"clouds_config"`
+
+	// Whether to log in with the variables `OS_*` of the runner's environment alone,
+	// such as `OS_AUTH_URL`, and without `clouds.yaml`. Excludes `cloud` and
+	// `clouds_config`. A change of the variables needs a restart of the runner.
+	//
+	// default: `false`
+	AuthFromEnv bool `json:"auth_from_env"`
 
 	// What the group is called, in 1 to 54 lowercase letters, digits and dashes;
 	// 51 when `tag` is left to its default, for a tag ends at 60. A server's name

@@ -202,3 +202,22 @@ func ExampleParseConfig() {
 	//   build_timeout: must be a string with a unit, such as "15m" or "90s", not 15
 	//   server.flavour: is no setting; did you mean server.flavor?
 }
+
+// TestLoginFromTheEnvironment needs no cloud, and excludes what names one.
+func TestLoginFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	const server = `"name": "runner", "server": {"flavor": "f", "image": "i", "networks": ["n"]}`
+	config, err := plugin.ParseConfig([]byte(`{"auth_from_env": true, ` + server + `}`))
+	if err != nil || config.Cloud != "envvars" {
+		t.Errorf("cloud %q, %v", config.Cloud, err)
+	}
+	for extra, says := range map[string]string{
+		`"auth_from_env": true, "cloud": "mine"`:           "cloud: is excluded by auth_from_env",
+		`"auth_from_env": true, "clouds_config": "x.yaml"`: "clouds_config: is excluded by auth_from_env",
+		`"auth_from_env": false`:                           "cloud: is required",
+	} {
+		if _, err := plugin.ParseConfig([]byte(`{` + extra + `, ` + server + `}`)); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: got %v, want %q", extra, err, says)
+		}
+	}
+}

@@ -152,7 +152,7 @@ func (c *Config) check() error {
 // dial opens the cloud.
 func dial(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, error) {
 	return cloud.Connect(ctx, cloud.Options{
-		Cloud: config.Cloud, CloudsFile: config.CloudsConfig, LookupEnv: os.LookupEnv,
+		Cloud: config.Cloud, CloudsFile: config.CloudsConfig, FromEnv: config.AuthFromEnv, LookupEnv: os.LookupEnv,
 		VolumeType: config.Server.VolumeType != "", Transport: opts.transport,
 		UserAgent: "fleeting-plugin-openstack/" + versionInfo(opts).Version, Log: slogger(logger), Retrying: opts.retrying,
 	})

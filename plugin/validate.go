@@ -50,6 +50,9 @@ func (c *Config) setTextDefaults() {
 		c.Tag = tagPrefix + c.Name
 	}
 	c.AddressFamily = cmp.Or(c.AddressFamily, "ipv4")
+	if c.AuthFromEnv {
+		c.Cloud = cmp.Or(c.Cloud, envCloud)
+	}
 }
 
 // setNumberDefaults belongs before the decoding: a 0 that is written is a
@@ -61,7 +64,7 @@ func (c *Config) setNumberDefaults() {
 
 // validate checks everything that needs no cloud.
 func (c *Config) validate(found *problems) {
-	require(found, "cloud", c.Cloud)
+	c.validateCloud(found)
 	c.validateName(found)
 	if !found.has("server") {
 		c.Server.validate(c.Tag, found)
@@ -78,6 +81,20 @@ func (c *Config) validate(found *problems) {
 	}
 	if n := c.MaxParallelCreates; n != nil && !found.has("max_parallel_creates") && (*n < 1 || *n > maxParallel) {
 		found.add("max_parallel_creates", "must be 1 to %d, not %d", maxParallel, *n)
+	}
+}
+
+// envCloud is what openstacksdk calls the cloud of the environment.
+const envCloud = "envvars"
+
+func (c *Config) validateCloud(found *problems) {
+	switch {
+	case !c.AuthFromEnv:
+		require(found, "cloud", c.Cloud)
+	case c.Cloud != envCloud:
+		found.add("cloud", "is excluded by auth_from_env; remove one of them")
+	case c.CloudsConfig != "":
+		found.add("clouds_config", "is excluded by auth_from_env; remove one of them")
 	}
 }
 

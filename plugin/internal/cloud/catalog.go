@@ -46,7 +46,7 @@ type endpoints struct {
 func chooseEndpoints(catalog []tokens.CatalogEntry, creds credentials, project string) (endpoints, error) {
 	chosen := endpoints{region: creds.region, addresses: map[string]string{}, missing: map[string]error{}}
 	for _, service := range []string{compute, network, image, volume} {
-		address, region, err := chooseEndpoint(catalog, service, chosen.region, creds, project)
+		address, region, err := chooseEndpoint(catalog, service, cmp.Or(creds.regions[service], chosen.region), creds, project)
 		if err != nil {
 			chosen.missing[service] = &Error{Op: "find the " + service + " service", Kind: ErrInvalid, Message: err.Error()}
 			continue

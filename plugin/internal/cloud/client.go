@@ -15,6 +15,8 @@ type Options struct {
 	Cloud string
 	// CloudsFile is the path to clouds.yaml; empty for the standard places.
 	CloudsFile string
+	// FromEnv logs in with the variables OS_* alone, and reads no clouds.yaml.
+	FromEnv bool
 	// LookupEnv reads the environment. Nil reads none.
 	LookupEnv func(string) (string, bool)
 	// VolumeType asks for a compute service that can choose volume types.

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
@@ -16,8 +18,11 @@ type credentials struct {
 	region    string
 	iface     string            // public, internal or admin
 	ifaces    map[string]string // of services that have one of their own
+	regions   map[string]string // the same
 	overrides map[string]string
 	tls       tlsFiles
+	version   Microversion // that Nova is to be asked for; zero for the newest
+	remarks   []string     // what the entry says in vain
 }
 
 // interfaceOf is the interface of a service.
@@ -27,170 +32,248 @@ func (c credentials) interfaceOf(service string) string {
 
 // loadCredentials reads the entry anew.
 func loadCredentials(opts Options) (credentials, cloudsFiles, error) {
-	files, err := findClouds(opts.CloudsFile, opts.LookupEnv)
+	files, entry, err := loadEntry(opts)
 	if err != nil {
 		return credentials{}, files, err
+	}
+	var m mistakes
+	creds := m.credentials(entry, opts.LookupEnv)
+	if files.clouds == "" {
+		for i, wrong := range m.wrong {
+			m.wrong[i] = keyOfAuth.ReplaceAllStringFunc(wrong, func(key string) string {
+				return "OS_" + strings.ToUpper(strings.TrimPrefix(key, "auth."))
+			})
+		}
+	}
+	if len(m.wrong) > 0 {
+		return credentials{}, files, &entryError{from: files.from, cloud: opts.Cloud, wrong: m.wrong}
+	}
+	creds.remarks = m.remarks
+	return creds, files, nil
+}
+
+// keyOfAuth is a key of the auth section in a message.
+var keyOfAuth = regexp.MustCompile(`\bauth\.[a-z_]+`)
+
+// loadEntry reads the entry from clouds.yaml, or from the environment where that
+// is asked for.
+func loadEntry(opts Options) (cloudsFiles, map[string]any, error) {
+	fromEnv, set := entryFromEnv(opts.LookupEnv)
+	theEnv := cloudsFiles{from: "the environment (OS_*)"}
+	if opts.FromEnv {
+		return theEnv, fromEnv, nil
+	}
+	files, err := findClouds(opts.CloudsFile, opts.LookupEnv)
+	if errors.Is(err, fs.ErrNotExist) && opts.Cloud == envCloud && set {
+		return theEnv, fromEnv, nil
+	}
+	if err != nil {
+		return files, nil, err
 	}
 	// What is written while they are read must not count as read.
 	files.read = files.stamp()
 	entry, err := readEntry(files, opts.Cloud)
-	if err != nil {
-		return credentials{}, files, err
-	}
-	creds, err := entry.credentials(opts.LookupEnv)
-	if err != nil {
-		return credentials{}, files, fmt.Errorf("%s: cloud %q: %w", files.clouds, opts.Cloud, err)
-	}
-	return creds, files, nil
+	return files, entry, err
 }
 
-// credentials checks an entry and reports all that is wrong with it.
-func (e cloudsEntry) credentials(lookupEnv func(string) (string, bool)) (credentials, error) {
-	region, regionErr := e.region(lookupEnv)
-	iface, ifaceErr := e.endpointInterface(lookupEnv)
-	auth, authErr := e.authOptions()
-	if err := errors.Join(authErr, regionErr, ifaceErr); err != nil {
-		return credentials{}, err
+// credentials checks an entry and takes from it what is used.
+func (m *mistakes) credentials(entry map[string]any, lookupEnv func(string) (string, bool)) credentials {
+	entry = m.chooseRegion(entry, lookupEnv)
+	m.checkSection("", entry)
+	creds := credentials{
+		region: cmp.Or(env(lookupEnv, "OS_REGION_NAME"), text(entry, "region_name")),
+		iface:  m.endpointInterface("interface", cmp.Or(env(lookupEnv, "OS_INTERFACE"), text(entry, "interface", "endpoint_type"), "public")),
+		ifaces: map[string]string{}, regions: map[string]string{}, overrides: map[string]string{},
+		tls: tlsFiles{
+			ca: expand(text(entry, "cacert"), lookupEnv), cert: expand(text(entry, "cert"), lookupEnv), key: expand(text(entry, "key"), lookupEnv),
+			insecure: entry["insecure"] == true || entry["verify"] == false,
+		},
+		auth: m.authOptions(entry),
 	}
-	return credentials{
-		auth: auth, region: region, iface: iface,
-		overrides: map[string]string{compute: e.ComputeEndpoint, network: e.NetworkEndpoint, image: e.ImageEndpoint, volume: e.VolumeEndpoint},
-		tls:       tlsFiles{ca: e.CACert, cert: e.Cert, key: e.Key, insecure: e.Verify != nil && !*e.Verify},
-	}, nil
+	for _, service := range []string{compute, network, image, volume} {
+		m.takeService(entry, service, &creds)
+	}
+	if version := fmt.Sprint(entry["identity_api_version"]); entry["identity_api_version"] != nil && version != "3" && !strings.HasPrefix(version, "3.") {
+		m.add("identity_api_version: must be 3, not %q", version)
+	}
+	if wanted := text(entry, "compute_default_microversion"); wanted != "" {
+		minor, ok := parseMinor(wanted)
+		if !ok || minor < minorTags || minor > minorCeiling {
+			m.add("compute_default_microversion: must be 2.%d to 2.%d, not %q", minorTags, minorCeiling, wanted)
+		}
+		creds.version = Microversion{minor}
+	}
+	return creds
 }
 
-func (e cloudsEntry) region(lookupEnv func(string) (string, bool)) (string, error) {
-	if region, ok := lookupEnv("OS_REGION_NAME"); ok && region != "" {
-		return region, nil
+// takeService takes what an entry says of one service.
+func (m *mistakes) takeService(entry map[string]any, service string, creds *credentials) {
+	for _, spelling := range slices.Backward(serviceKeys(service)) { // the present one wins
+		if address := text(entry, spelling+"_endpoint_override", spelling+"_endpoint"); address != "" {
+			if _, err := versioned(service, address, "p"); err != nil {
+				m.add("%s_endpoint_override: %v", spelling, err)
+			}
+			creds.overrides[service] = address
+		}
+		if iface := text(entry, spelling+"_interface"); iface != "" {
+			creds.ifaces[service] = m.endpointInterface(spelling+"_interface", iface)
+		}
+		if region := text(entry, spelling+"_region_name"); region != "" {
+			creds.regions[service] = region
+		}
+		key := spelling + "_api_version"
+		major, _, _ := strings.Cut(fmt.Sprint(entry[key]), ".")
+		if most := map[bool]string{true: "3"}[service == volume]; entry[key] != nil && major != "2" && major != most {
+			m.add("%s: must be %s, not %q", key, cmp.Or(most, "2"), fmt.Sprint(entry[key]))
+		}
+	}
+}
+
+// chooseRegion lays the values of the chosen region over the entry.
+func (m *mistakes) chooseRegion(entry map[string]any, lookupEnv func(string) (string, bool)) map[string]any {
+	listed, isList := entry["regions"].([]any)
+	if !isList {
+		return entry
+	}
+	chosen := cmp.Or(env(lookupEnv, "OS_REGION_NAME"), text(entry, "region_name"))
+	var names []string
+	for _, item := range listed {
+		region, _ := item.(map[string]any)
+		name, isText := item.(string)
+		if !isText {
+			name = text(region, "name")
+		}
+		names = append(names, name)
+		if values, ok := region["values"].(map[string]any); ok && (name == chosen || len(listed) == 1) {
+			entry = overlay(entry, values)
+		}
 	}
 	switch {
-	case e.RegionName != "" || len(e.Regions) == 0:
-		return e.RegionName, nil
-	case len(e.Regions) == 1:
-		return e.Regions[0].Name, nil
-	default:
-		return "", errors.New("it lists several regions; choose one with region_name or OS_REGION_NAME")
+	case slices.Contains(names, ""):
+		m.add("regions: each must be a name, or a section with a name")
+	case chosen == "" && len(names) > 1:
+		m.add("regions: it lists several regions; choose one with region_name or OS_REGION_NAME: %s", strings.Join(names, ", "))
+	case chosen == "" && len(names) == 1:
+		entry = overlay(entry, map[string]any{"region_name": names[0]})
+	case len(names) > 0 && !slices.Contains(names, chosen):
+		m.add("region_name: %q is not among regions: %s", chosen, strings.Join(names, ", "))
 	}
+	return entry
 }
 
-func (e cloudsEntry) endpointInterface(lookupEnv func(string) (string, bool)) (string, error) {
-	chosen := cmp.Or(e.Interface, e.EndpointType)
-	if value, ok := lookupEnv("OS_INTERFACE"); ok && value != "" {
-		chosen = value
+func (m *mistakes) endpointInterface(key, chosen string) string {
+	iface := strings.TrimSuffix(chosen, "URL")
+	if !slices.Contains([]string{"public", "internal", "admin"}, iface) {
+		m.add("%s %q is none of public, internal and admin", key, chosen)
 	}
-	switch iface := strings.TrimSuffix(chosen, "URL"); iface {
-	case "":
-		return "public", nil
-	case "public", "internal", "admin":
-		return iface, nil
-	default:
-		return "", fmt.Errorf("interface %q is none of public, internal and admin", chosen)
-	}
+	return iface
 }
 
 // authOptions makes gophercloud's options out of the auth section.
-func (e cloudsEntry) authOptions() (gophercloud.AuthOptions, error) {
-	if e.Auth == nil {
-		return gophercloud.AuthOptions{}, errors.New("it has no auth section")
-	}
-	a := *e.Auth
-	opts := gophercloud.AuthOptions{IdentityEndpoint: a.AuthURL}
-	if a.AuthURL == "" {
-		return opts, errors.New("auth.auth_url is missing")
-	}
-	switch e.AuthType {
-	case "v3applicationcredential":
-		return a.applicationCredential(opts)
-	case "", "password", "v3password":
-		if e.AuthType == "" && (a.ApplicationCredentialID != "" || a.ApplicationCredentialName != "") {
-			return a.applicationCredential(opts)
+func (m *mistakes) authOptions(entry map[string]any) gophercloud.AuthOptions {
+	auth, isSection := entry["auth"].(map[string]any)
+	if !isSection {
+		if entry["auth"] == nil {
+			m.add("it has no auth section")
 		}
-		return a.password(opts)
+		return gophercloud.AuthOptions{}
+	}
+	opts := gophercloud.AuthOptions{IdentityEndpoint: text(auth, "auth_url")}
+	if opts.IdentityEndpoint == "" {
+		m.missing(auth, "auth_url")
+	} else if _, err := versioned(identity, opts.IdentityEndpoint, ""); err != nil {
+		m.add("auth.auth_url: %v", err)
+	}
+	kind := text(entry, "auth_type", "auth_plugin")
+	byCredential := text(auth, "application_credential_id", "application_credential_name", "application_credential_secret") != ""
+	byPassword := text(auth, "password") != ""
+	switch kind {
+	case "", "password", "v3password", "v3applicationcredential":
+		m.checkSection("auth.", auth)
 	default:
-		return opts, fmt.Errorf("auth_type %q is not supported; use password or v3applicationcredential", e.AuthType)
+		m.add("auth_type %q is not supported; use password or v3applicationcredential", kind)
+		return opts
 	}
-}
-
-func (a authEntry) applicationCredential(opts gophercloud.AuthOptions) (gophercloud.AuthOptions, error) {
-	opts.ApplicationCredentialID = a.ApplicationCredentialID
-	opts.ApplicationCredentialSecret = a.ApplicationCredentialSecret
-	if a.ApplicationCredentialSecret == "" {
-		return opts, errors.New("auth.application_credential_secret is missing")
-	}
-	if a.ApplicationCredentialID != "" {
-		return opts, nil
-	}
-	if a.ApplicationCredentialName == "" {
-		return opts, errors.New("auth.application_credential_id is missing")
-	}
-	opts.ApplicationCredentialName = a.ApplicationCredentialName
-	return a.user(opts)
-}
-
-func (a authEntry) password(opts gophercloud.AuthOptions) (gophercloud.AuthOptions, error) {
-	opts, err := a.user(opts)
-	if a.Password == "" {
-		err = errors.Join(err, errors.New("auth.password is missing"))
-	}
-	opts.Password = a.Password
-	projectID, projectName := cmp.Or(a.ProjectID, a.TenantID), cmp.Or(a.ProjectName, a.TenantName)
 	switch {
-	case projectID != "":
-		opts.Scope = &gophercloud.AuthScope{ProjectID: projectID}
-	case projectName == "":
-		err = errors.Join(err, errors.New("auth.project_name or auth.project_id is missing"))
+	case kind == "" && byCredential && byPassword:
+		m.add("auth: has a password and an application credential; remove one of them, or set auth_type")
+	case kind == "v3applicationcredential", kind == "" && byCredential:
+		m.applicationCredential(auth, &opts)
+	case byCredential && !byPassword:
+		m.add("auth_type: is %s, but auth has an application credential; set v3applicationcredential", kind)
 	default:
-		opts.Scope = &gophercloud.AuthScope{
-			ProjectName: projectName,
-			DomainID:    cmp.Or(a.ProjectDomainID, a.DomainID),
-			DomainName:  cmp.Or(a.ProjectDomainName, a.DomainName),
-		}
-		if opts.Scope.DomainID != "" {
-			opts.Scope.DomainName = ""
-		} else if opts.Scope.DomainName == "" {
-			opts.Scope.DomainID = cmp.Or(a.DefaultDomain, "default")
+		m.password(auth, &opts)
+	}
+	return opts
+}
+
+// missing reports the first of some keys of auth as missing, unless one of them is
+// there with a value of another kind, which is reported already.
+func (m *mistakes) missing(auth map[string]any, names ...string) {
+	for _, name := range names {
+		if is := kindOfValue(auth[name]); is != kindAny && is != kindText {
+			return
 		}
 	}
-	return opts, err
+	m.add("auth.%s is missing", strings.Join(names, " or auth."))
+}
+
+func (m *mistakes) applicationCredential(auth map[string]any, opts *gophercloud.AuthOptions) {
+	opts.ApplicationCredentialID = text(auth, "application_credential_id")
+	opts.ApplicationCredentialSecret = text(auth, "application_credential_secret")
+	if opts.ApplicationCredentialSecret == "" {
+		m.missing(auth, "application_credential_secret")
+	}
+	if opts.ApplicationCredentialID != "" {
+		return
+	}
+	if opts.ApplicationCredentialName = text(auth, "application_credential_name"); opts.ApplicationCredentialName == "" {
+		m.missing(auth, "application_credential_id")
+		return
+	}
+	m.user(auth, opts)
+}
+
+func (m *mistakes) password(auth map[string]any, opts *gophercloud.AuthOptions) {
+	m.user(auth, opts)
+	if opts.Password = text(auth, "password"); opts.Password == "" {
+		m.missing(auth, "password")
+	}
+	opts.Scope = &gophercloud.AuthScope{TrustID: text(auth, "trust_id")}
+	projectID, projectName := text(auth, "project_id", "tenant_id"), text(auth, "project_name", "tenant_name")
+	switch {
+	case opts.Scope.TrustID != "":
+	case projectID != "":
+		opts.Scope.ProjectID = projectID
+	case projectName == "":
+		m.missing(auth, "project_name", "project_id")
+	default:
+		opts.Scope.ProjectName = projectName
+		opts.Scope.DomainID, opts.Scope.DomainName = domainOf(auth, "project_domain")
+	}
 }
 
 // user names the user by ID, or by name within a domain.
-func (a authEntry) user(opts gophercloud.AuthOptions) (gophercloud.AuthOptions, error) {
-	if a.UserID != "" {
-		opts.UserID = a.UserID
-		return opts, nil
+func (m *mistakes) user(auth map[string]any, opts *gophercloud.AuthOptions) {
+	if opts.UserID = text(auth, "user_id"); opts.UserID != "" {
+		return
 	}
-	if a.Username == "" {
-		return opts, errors.New("auth.username or auth.user_id is missing")
+	if opts.Username = text(auth, "username"); opts.Username == "" {
+		m.missing(auth, "username", "user_id")
 	}
-	opts.Username = a.Username
-	opts.DomainID = cmp.Or(a.UserDomainID, a.DomainID)
-	if opts.DomainID == "" {
-		opts.DomainName = cmp.Or(a.UserDomainName, a.DomainName)
-	}
-	if opts.DomainID == "" && opts.DomainName == "" {
-		opts.DomainID = cmp.Or(a.DefaultDomain, "default")
-	}
-	return opts, nil
+	opts.DomainID, opts.DomainName = domainOf(auth, "user_domain")
 }
 
-// stamp tells whether the credentials changed on disk, or whether they can be
-// read now that could not be before: who may read a file changes neither its
-// size nor its time.
-func (f cloudsFiles) stamp() string {
-	var b strings.Builder
-	for _, path := range []string{f.clouds, f.secure, f.public} {
-		info, err := os.Stat(path)
-		if err != nil {
-			continue
-		}
-		fmt.Fprintf(&b, "%s %d %d\n", path, info.Size(), info.ModTime().UnixNano())
-		file, err := os.Open(path)
-		if err != nil {
-			fmt.Fprintln(&b, err)
-			continue
-		}
-		_ = file.Close() // it was only looked at
+// domainOf is a domain, by ID or else by name.
+func domainOf(auth map[string]any, own string) (id, name string) {
+	if id = text(auth, own+"_id", "domain_id"); id != "" {
+		return id, ""
 	}
-	return b.String()
+	if name = text(auth, own+"_name", "domain_name"); name != "" {
+		return "", name
+	}
+	if name = text(auth, "default_domain_name"); name != "" && text(auth, "default_domain", "default_domain_id") == "" {
+		return "", name
+	}
+	return cmp.Or(text(auth, "default_domain", "default_domain_id"), "default"), ""
 }

@@ -1,7 +1,9 @@
 package cloud
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-func env(values map[string]string) func(string) (string, bool) {
+func environment(values map[string]string) func(string) (string, bool) {
 	return func(name string) (string, bool) {
 		value, ok := values[name]
 		return value, ok
@@ -30,10 +32,10 @@ func write(t *testing.T, files map[string]string) string {
 	return folder
 }
 
-func load(t *testing.T, clouds string, environment map[string]string) (credentials, error) {
+func load(t *testing.T, clouds string, variables map[string]string) (credentials, error) {
 	t.Helper()
 	folder := write(t, map[string]string{"clouds.yaml": clouds})
-	creds, _, err := loadCredentials(Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: env(environment)})
+	creds, _, err := loadCredentials(Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: environment(variables)})
 	return creds, err
 }
 
@@ -135,7 +137,7 @@ func TestSecureYAMLAndProfiles(t *testing.T) {
 		"secure.yaml":        "clouds: {c: {auth: {password: hunter2}}}",
 		"clouds-public.yaml": "public-clouds: {v: {auth: {auth_url: 'https://vendor/v3'}, region_name: R}}",
 	})
-	creds, _, err := loadCredentials(Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: env(nil)})
+	creds, _, err := loadCredentials(Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: environment(nil)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,30 +148,55 @@ func TestSecureYAMLAndProfiles(t *testing.T) {
 
 func TestStandardPlaces(t *testing.T) {
 	t.Parallel()
-	for name, row := range map[string]struct {
-		env  map[string]string
-		want []string
-	}{
-		"named":  {map[string]string{"OS_CLIENT_CONFIG_FILE": "/x.yaml", "HOME": "/h"}, []string{"/x.yaml"}},
-		"home":   {map[string]string{"HOME": "/h"}, []string{"clouds.yaml", "/h/.config/openstack/clouds.yaml", "/etc/openstack/clouds.yaml"}},
-		"xdg":    {map[string]string{"HOME": "/h", "XDG_CONFIG_HOME": "/x"}, []string{"clouds.yaml", "/x/openstack/clouds.yaml", "/etc/openstack/clouds.yaml"}},
-		"no env": {nil, []string{"clouds.yaml", "/etc/openstack/clouds.yaml"}},
-	} {
-		if diff := cmp.Diff(row.want, standardPlaces(env(row.env))); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
+	home := t.TempDir()
+	for _, folder := range []string{"named", ".config/openstack", "xdg/openstack"} {
+		if err := os.MkdirAll(filepath.Join(home, folder), 0o700); err != nil {
+			t.Fatal(err)
 		}
 	}
-	_, err := findClouds(filepath.Join(t.TempDir(), "missing.yaml"), env(nil))
-	if err == nil || !strings.Contains(err.Error(), "missing.yaml") {
-		t.Errorf("missing file: got %v, want an error that names it", err)
+	at := func(name string) string {
+		path := filepath.Join(home, name)
+		if err := os.WriteFile(path, []byte("clouds: {}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	named, config, xdg := at("named/x.yaml"), at(".config/openstack/clouds.yml"), at("xdg/openstack/clouds.json")
+	secure, others := at(".config/openstack/secure.yaml"), at("named/secret.yaml")
+	for name, row := range map[string]struct {
+		env          map[string]string
+		path         string
+		want, secure string
+	}{
+		"a path":                  {map[string]string{"HOME": home}, named, named, ""},
+		"a path from home":        {map[string]string{"HOME": home}, "~/named/x.yaml", named, ""},
+		"named":                   {map[string]string{"OS_CLIENT_CONFIG_FILE": named, "HOME": home}, "", named, secure},
+		"named, with its secrets": {map[string]string{"OS_CLIENT_CONFIG_FILE": named, "OS_CLIENT_SECURE_FILE": others, "HOME": home}, "", named, others},
+		"home":                    {map[string]string{"HOME": home}, "", config, secure},
+		"home, secrets elsewhere": {map[string]string{"HOME": home, "OS_CLIENT_SECURE_FILE": "~/named/secret.yaml"}, "", config, others},
+		"xdg":                     {map[string]string{"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, "", xdg, ""},
+	} {
+		files, err := findClouds(row.path, environment(row.env))
+		if err != nil || files.clouds != row.want || files.secure != row.secure {
+			t.Errorf("%s: got %s and %s, %v; want %s and %s", name, files.clouds, files.secure, err, row.want, row.secure)
+		}
 	}
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = findClouds("missing/clouds.yaml", env(nil))
-	if want := filepath.Join(here, "missing", "clouds.yaml"); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("missing file: got %v, want its whole path %s", err, want)
+	for name, row := range map[string]struct {
+		env        map[string]string
+		path, says string
+	}{
+		"missing":          {nil, filepath.Join(home, "missing.yaml"), "missing.yaml"},
+		"missing, named":   {map[string]string{"OS_CLIENT_CONFIG_FILE": "/nowhere/c.yaml", "HOME": home}, "", "none at /nowhere/c.yaml"},
+		"missing, secrets": {map[string]string{"OS_CLIENT_SECURE_FILE": "/nowhere/s.yaml"}, named, "none at /nowhere/s.yaml, which OS_CLIENT_SECURE_FILE names"},
+		"relative":         {nil, "missing/clouds.yaml", filepath.Join(here, "missing", "clouds.yaml")},
+	} {
+		if _, err := findClouds(row.path, environment(row.env)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), row.says) {
+			t.Errorf("%s: got %v, want %q", name, err, row.says)
+		}
 	}
 }
 
@@ -180,10 +207,11 @@ func TestTLSFiles(t *testing.T) {
 		files tlsFiles
 		says  string
 	}{
-		"missing CA":       {tlsFiles{ca: filepath.Join(folder, "no.pem")}, "cacert"},
-		"CA without certs": {tlsFiles{ca: filepath.Join(folder, "empty.pem")}, "no certificate"},
-		"cert without key": {tlsFiles{cert: "a"}, "belong together"},
-		"bad pair":         {tlsFiles{cert: filepath.Join(folder, "empty.pem"), key: filepath.Join(folder, "empty.pem")}, "cert"},
+		"missing CA":        {tlsFiles{ca: filepath.Join(folder, "no.pem")}, "cacert"},
+		"CA without certs":  {tlsFiles{ca: filepath.Join(folder, "empty.pem")}, "no certificate"},
+		"key without cert":  {tlsFiles{key: "a"}, "which is missing"},
+		"a folder for a CA": {tlsFiles{ca: folder}, "is not a file"},
+		"bad pair":          {tlsFiles{cert: filepath.Join(folder, "empty.pem"), key: filepath.Join(folder, "empty.pem")}, "cert"},
 	} {
 		if _, err := row.files.config(); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v, want %q", name, err, row.says)
@@ -204,11 +232,8 @@ func FuzzCloudsYAML(f *testing.F) {
 		if err != nil {
 			return
 		}
-		entry, err := decodeEntry("clouds.yaml", "c", clouds["c"])
-		if err != nil {
-			return
-		}
-		if creds, err := entry.credentials(env(nil)); err == nil && creds.auth.IdentityEndpoint == "" {
+		var m mistakes
+		if creds := m.credentials(clouds["c"], environment(nil)); len(m.wrong) == 0 && creds.auth.IdentityEndpoint == "" {
 			t.Errorf("accepted without auth_url")
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"net/url"
-	"os"
 )
 
 // Login is how a client logs in, without its secrets.
@@ -13,40 +12,45 @@ type Login struct {
 	AuthURL string
 	// Insecure is set if certificates are not checked.
 	Insecure bool
-	// Files are those that the entry was read from.
+	// Files are those that the entry was read from; none for the environment.
 	Files []string
+	// Remarks are what the entry says in vain.
+	Remarks []string
 }
 
-// Login reads the entry of clouds.yaml anew. It is empty if that fails, which the
-// next authentication reports.
+// Login tells of the last login that succeeded.
 func (c *Client) Login() Login {
-	creds, files, err := loadCredentials(c.session.opts)
-	if err != nil {
-		return Login{}
-	}
-	login := Login{AuthURL: creds.auth.IdentityEndpoint, Insecure: creds.tls.insecure, Files: []string{files.clouds}}
-	if _, err := os.Stat(files.secure); err == nil {
-		login.Files = append(login.Files, files.secure)
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.session.login
+}
+
+// loginOf is a login with credentials from files.
+func loginOf(creds credentials, files cloudsFiles) Login {
+	login := Login{AuthURL: withoutQuery(creds.auth.IdentityEndpoint), Insecure: creds.tls.insecure, Remarks: creds.remarks}
+	for _, file := range []string{files.clouds, files.secure} {
+		if file != "" {
+			login.Files = append(login.Files, file)
+		}
 	}
 	return login
 }
 
 // Families tells which kinds of addresses a network has subnets for.
 func (c *Client) Families(ctx context.Context, of Network) (ipv4, ipv6 bool, err error) {
-	var page struct {
-		Subnets []struct {
-			CIDR string `json:"cidr"`
-		} `json:"subnets"`
-	}
-	query := url.Values{"network_id": {of.ID}, "fields": {"cidr"}}
-	if err := c.get(ctx, "list subnets", network, "subnets", query, &page); err != nil {
-		return false, false, err
-	}
-	for _, subnet := range page.Subnets {
-		if prefix, err := netip.ParsePrefix(subnet.CIDR); err == nil {
-			ipv4 = ipv4 || prefix.Addr().Is4()
-			ipv6 = ipv6 || prefix.Addr().Is6()
+	subnets, err := readAll[struct {
+		CIDR string `json:"cidr"`
+	}](ctx, c, collection{
+		op: "list subnets", service: network, path: "subnets", key: "subnets",
+		query: url.Values{"network_id": {of.ID}, "fields": {"id", "cidr"}},
+	})
+	for _, subnet := range subnets {
+		prefix, err := netip.ParsePrefix(subnet.CIDR)
+		if err != nil {
+			return false, false, &Error{Op: "list subnets", Kind: ErrTransient, Message: "a subnet has no range of addresses"}
 		}
+		ipv4 = ipv4 || prefix.Addr().Is4()
+		ipv6 = ipv6 || prefix.Addr().Is6()
 	}
-	return ipv4, ipv6, nil
+	return ipv4, ipv6, err
 }

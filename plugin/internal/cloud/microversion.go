@@ -60,6 +60,13 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 			ErrUnsupported, highest, why, need)
 	}
 	c.microversion = Microversion{min(highest, minorCeiling)}
+	if wanted := c.session.wanted; !wanted.IsZero() {
+		if wanted.minor < need || wanted.minor > highest {
+			return fmt.Errorf("%w: clouds.yaml sets compute_default_microversion to %s, but the compute service offers 2.%d at most, and %s need 2.%d",
+				ErrUnsupported, wanted, highest, why, need)
+		}
+		c.microversion = wanted
+	}
 	return nil
 }
 

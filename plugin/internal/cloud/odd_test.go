@@ -48,7 +48,12 @@ func calls() map[string]struct {
 		"CheckKeyPair":         {"keypairs", func(ctx context.Context, c *Client) error { return c.CheckKeyPair(ctx, "n") }},
 		"ResolveZone":          {"availabilityZoneInfo", func(ctx context.Context, c *Client) error { _, err := c.ResolveZone(ctx, "n"); return err }},
 		"ResolveVolumeType":    {"volume_types", func(ctx context.Context, c *Client) error { _, err := c.ResolveVolumeType(ctx, "n"); return err }},
-		"Limits":               {"limits", func(ctx context.Context, c *Client) error { _, err := c.Limits(ctx); return err }},
+		"Families":             {"subnets", func(ctx context.Context, c *Client) error { _, _, err := c.Families(ctx, Network{}); return err }},
+		"PortsOf": {"ports", func(ctx context.Context, c *Client) error {
+			_, err := c.PortsOf(ctx, "n", []string{stageServer})
+			return err
+		}},
+		"Limits": {"limits", func(ctx context.Context, c *Client) error { _, err := c.Limits(ctx); return err }},
 	}
 }
 

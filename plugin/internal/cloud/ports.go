@@ -26,6 +26,9 @@ func (c *Client) PortsOf(ctx context.Context, networkID string, servers []string
 			return nil, err
 		}
 		for _, port := range ports {
+			if port.Server == "" || port.MAC == "" {
+				return nil, &Error{Op: "list ports", Kind: ErrTransient, Message: "a port has no server or no address"}
+			}
 			macs[port.Server] = append(macs[port.Server], strings.ToLower(port.MAC))
 		}
 	}

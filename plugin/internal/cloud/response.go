@@ -69,6 +69,9 @@ func mistrusted(err error) bool {
 // errNotSent marks failures before the request was sent.
 var errNotSent = errors.New("request was not sent")
 
+// notService begins the message about an answer that is not in a service's form.
+const notService = "answered by something else than the service"
+
 // answered classifies an answer that is not a success.
 func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, changes bool, secrets *redactor) *Error {
 	e := &Error{
@@ -77,9 +80,13 @@ func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, 
 	wrapper, text := explain(answer.Body)
 	e.Kind = kindOf(service, e.Status, wrapper, text)
 	if wrapper == "" {
-		e.Message = "answered by something else than the service: " + pageOf(answer.Method, answer.URL, answer.ResponseHeader, answer.Body, secrets)
+		e.Message = notService + ": " + pageOf(answer.Method, answer.URL, answer.ResponseHeader, answer.Body, secrets)
 	} else {
 		e.Message = quote(text, messageLimit, secrets)
+	}
+	if e.Status == http.StatusUnauthorized && service != identity {
+		e.Message = fmt.Sprintf("%s does not accept a token that Keystone has just issued; perhaps the access rules of the application credential lack %s %s: %s",
+			service, answer.Method, withoutQuery(answer.URL), e.Message)
 	}
 	e.Doubtful = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout || e.Status < http.StatusMultipleChoices)
 	return e

@@ -5,21 +5,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
-	"github.com/gophercloud/gophercloud/v2/openstack"
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
 const (
 	// authTimeout bounds one authentication.
 	authTimeout = 30 * time.Second
-	// renewBefore is how long before its end a token is renewed; a shorter
-	// life is renewed in its last tenth.
-	renewBefore = 5 * time.Minute
+	// renewBefore is how long before its end a token is renewed, or at a quarter of
+	// its life, if that is less. A call that begins with it may take its time.
+	renewBefore = 15 * time.Minute
 	// renewPause is how long after a failed renewal the next one is tried.
 	renewPause = 30 * time.Second
 )
@@ -41,6 +42,8 @@ type session struct {
 	renewAt   time.Time
 	place     place
 	endpoints endpoints
+	login     Login
+	wanted    Microversion // by clouds.yaml
 }
 
 // openSession authenticates for the first time.
@@ -79,6 +82,8 @@ func (s *session) identify(provider *gophercloud.ProviderClient) {
 // authenticate reads the credentials and gets a token with them. What it read,
 // the TLS settings included, takes effect only when all of it is good.
 func (s *session) authenticate(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, authTimeout)
+	defer cancel()
 	creds, files, err := loadCredentials(s.opts)
 	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
@@ -94,7 +99,7 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 		}
 	}()
 	asked := time.Now()
-	once, err := s.token(ctx, creds, transport)
+	once, err := s.token(ctx, loginAttempt{creds: creds, files: files, cloud: s.opts.Cloud}, transport)
 	if err != nil {
 		return err
 	}
@@ -111,9 +116,15 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 	defer s.mu.Unlock()
 	if s.place != (place{}) && !s.place.is(here) {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Message: fmt.Sprintf(
-			"%s leads to %s now, but the servers are in %s; put it back, or restart the runner", files.clouds, here, s.place)}
+			"%s leads to %s now, but the servers are in %s; put it back, or restart the runner", files.from, here, s.place)}
 	}
-	s.files, s.stamp, s.endpoints, s.place = files, files.read, reached, here
+	for _, remark := range creds.remarks {
+		if !slices.Contains(s.login.Remarks, remark) {
+			s.log.WarnContext(ctx, "a key of clouds.yaml has no effect", "cloud", s.opts.Cloud, "in", files.from, "detail", remark)
+		}
+	}
+	s.files, s.stamp, s.endpoints, s.place, s.login = files, files.read, reached, here, loginOf(creds, files)
+	s.wanted = creds.version
 	s.unusable, s.renewAt = nil, renewal(result, asked)
 	s.transport.use(transport)
 	s.provider.CopyTokenFrom(once)
@@ -159,32 +170,6 @@ func (p place) String() string {
 	return "project " + p.project.String() + " in region " + p.region
 }
 
-// token asks Keystone, on a client of its own that carries no token.
-func (s *session) token(ctx context.Context, creds credentials, transport http.RoundTripper) (*gophercloud.ProviderClient, error) {
-	once, err := openstack.NewClient(creds.auth.IdentityEndpoint)
-	if err != nil {
-		return nil, fmt.Errorf("auth_url: %w", err)
-	}
-	once.HTTPClient = http.Client{Transport: bounded{transport, tokenLimit}, CheckRedirect: checkLogin}
-	s.identify(once)
-	for attempt := 0; ; attempt++ {
-		err := openstack.AuthenticateV3(ctx, once, &creds.auth, gophercloud.EndpointOpts{})
-		if err == nil {
-			return once, nil
-		}
-		failed := failure("authenticate", identity, err, false, &s.secrets)
-		// Asking twice for a token does no harm.
-		pause, again := retryDelay(failed, headerOf(nil, err), false, attempt, time.Now())
-		if !again {
-			return nil, failed
-		}
-		s.opts.Retrying(failed)
-		if sleep(ctx, pause) != nil {
-			return nil, failed
-		}
-	}
-}
-
 // renewal is when to replace a token, by this machine's clock: the cloud's may
 // differ, so only the length of the token's life is taken from it.
 func renewal(result tokens.CreateResult, asked time.Time) time.Time {
@@ -196,7 +181,12 @@ func renewal(result tokens.CreateResult, asked time.Time) time.Time {
 		return time.Time{}
 	}
 	length := life.Expires.Sub(life.Issued)
-	return asked.Add(length - min(renewBefore, length/10))
+	if length <= 0 {
+		return time.Time{} // it says nothing; once refused, the token is renewed
+	}
+	early := min(renewBefore, length/4)
+	early += rand.N(early/10 + 1) //nolint:gosec // jitter, so that plugins started together do not stay together
+	return asked.Add(length - early)
 }
 
 // freshen replaces a token that is about to end. Concurrent callers share one

@@ -26,7 +26,7 @@ clouds:
 `})
 	before := keystone.Client().Transport
 	s := &session{
-		opts:      Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: env(nil)},
+		opts:      Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: environment(nil)},
 		transport: &swapTransport{}, log: slog.New(slog.DiscardHandler),
 	}
 	s.transport.use(before)
@@ -70,7 +70,7 @@ clouds:
 			defer cancel()
 			again := 0
 			_, err := Connect(ctx, Options{
-				Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: env(nil),
+				Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: environment(nil),
 				Retrying: func(error) {
 					again++
 					cancel() // once is enough to see it

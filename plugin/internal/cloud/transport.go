@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -28,7 +27,7 @@ func (t tlsFiles) config() (*tls.Config, error) {
 		InsecureSkipVerify: t.insecure, //nolint:gosec // only on "verify: false" in clouds.yaml
 	}
 	if t.ca != "" {
-		pem, err := os.ReadFile(t.ca)
+		pem, err := readConfig(t.ca)
 		if err != nil {
 			return nil, fmt.Errorf("cacert: %w", err)
 		}
@@ -40,10 +39,10 @@ func (t tlsFiles) config() (*tls.Config, error) {
 	if t.cert == "" && t.key == "" {
 		return config, nil
 	}
-	if t.cert == "" || t.key == "" {
-		return nil, errors.New("cert and key belong together, one of them is missing")
+	if t.cert == "" {
+		return nil, errors.New("key belongs to cert, which is missing")
 	}
-	pair, err := tls.LoadX509KeyPair(t.cert, t.key)
+	pair, err := tls.LoadX509KeyPair(t.cert, cmp.Or(t.key, t.cert)) // one file may hold both
 	if err != nil {
 		return nil, fmt.Errorf("cert: %w", err)
 	}

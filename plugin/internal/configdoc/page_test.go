@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"strings"
 	"testing"
@@ -38,5 +39,17 @@ func TestSettingWithoutCommentIsRefused(t *testing.T) {
 	_, err := generate([]byte("package p\ntype Config struct {\n\tCloud string `json:\"cloud\"`\n}\n"))
 	if err == nil || !strings.Contains(err.Error(), "cloud") {
 		t.Errorf("got %v, want an error that names the setting", err)
+	}
+}
+
+// TestCloudsPageIsFresh: every key that is understood has a row.
+func TestCloudsPageIsFresh(t *testing.T) {
+	t.Parallel()
+	got, err := os.ReadFile("../../../docs/reference/clouds-yaml.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, cloudsPage()) {
+		t.Error("docs/reference/clouds-yaml.md is stale: go generate ./plugin")
 	}
 }
