@@ -27,7 +27,7 @@ Run it right after push: it signs the bills of materials that it finds, whoever
 attached them.`,
 		Example: `  fleeting-plugin attest registry.example.com/group/plugin:1.2.3 --keyless
   fleeting-plugin attest registry.example.com/group/plugin:1.2.3 --key cosign.key --predicate https://example.com/scan/v1=scan.json`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args(1, 1),
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())

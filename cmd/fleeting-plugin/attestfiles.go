@@ -30,7 +30,7 @@ A folder stands for the files in it, and may hold no folders; BUNDLE is left out
 A BUNDLE that is there is replaced if it is about the same files.`,
 		Example: `  fleeting-plugin attest-files build/release --bundle build/release/provenance.sigstore.json --keyless
   fleeting-plugin attest-files plugin.tar.gz plugin.spdx.json --bundle provenance.sigstore.json --key cosign.key`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Args(1, -1),
 	}
 	mapPackagerErrors(app)
 	flags := addSignFlags(app, cmd.Flags())

@@ -32,7 +32,7 @@ To list the files, inspect fetches the layer of every platform, unless --no-file
 is given. Nothing is verified here; fleeting-plugin verify does that.`,
 		Example: `  fleeting-plugin inspect registry.example.com/group/plugin:latest
   fleeting-plugin inspect build/layout:1.2.3 --output json`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args(1, 1),
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())

@@ -45,7 +45,7 @@ nowhere: then what is wanted must be installed already.`,
   fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml
   fleeting-plugin install --from mirror.tar registry.example.com/team/plugin:1
   fleeting-plugin install --as registry.example.com/team/plugin registry.example.com:5050/team/plugin:1`,
-		Args: cobra.ArbitraryArgs,
+		Args: cli.Args(0, -1),
 	}
 	c.flags = newInstallFlags(app, cmd)
 	cmd.Flags().StringVar(&c.opts.As, "as", "", "install under this name, for registries that the runner cannot name")

@@ -13,12 +13,29 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
-// explained adds what to do about a name that the runner cannot look up.
-func explained(ref installer.Reference, err error) error {
-	if errors.Is(err, installer.ErrName) {
+// explained adds what to do about names that the runner cannot look up: with one
+// REF, a flag is enough; for what a configuration names, it has to be changed, too.
+func explained(cmd *cobra.Command, args []string, err error) error {
+	if all := cli.Apart(err); len(all) > 1 {
+		for n, one := range all {
+			all[n] = explained(cmd, args, one)
+		}
+		return errors.Join(all...)
+	}
+	failed, ok := errors.AsType[*installer.Error](err)
+	if !ok || !errors.Is(err, installer.ErrName) {
+		return err
+	}
+	ref, invalid := installer.ParseReference(failed.Ref)
+	if invalid != nil {
+		return err
+	}
+	if len(args) == 1 || cmd.Flags().Lookup("as") == nil {
 		return cli.Hint(err, asName(ref))
 	}
-	return err
+	name := nameFor(ref)
+	return cli.Hintf(err, "fleeting-plugin %s --as %s %s\nand name it in the runner's configuration: plugin = %q",
+		cmd.Name(), name, ref, name+strings.TrimPrefix(ref.String(), ref.Name()))
 }
 
 // atHand names the flag that goes on with what a mirror of single platforms has.
@@ -100,6 +117,12 @@ func mapInstallerErrors(app *cli.App) {
 		app.MapError(m.target, m.code, m.hint)
 	}
 	app.Describe(describeRefusal)
+	app.NameErrors(func(err error) string {
+		if failed, ok := errors.AsType[*installer.Error](err); ok {
+			return failed.Ref
+		}
+		return ""
+	})
 }
 
 // describeRefusal puts a refusal on a terminal: what was refused and why, its

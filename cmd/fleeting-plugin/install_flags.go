@@ -310,7 +310,7 @@ func (f *installFlags) mirrored(open installer.Opener) (installer.Opener, error)
 // closing is run with the flags' temporary folders removed after it.
 func (f *installFlags) closing(run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		err := f.explain(atHand(cmd, run(cmd, args)))
+		err := f.explain(explained(cmd, args, atHand(cmd, run(cmd, args))))
 		if closeErr := f.close(); closeErr != nil {
 			return errors.Join(err, closeErr)
 		}
@@ -375,14 +375,9 @@ func parseReferences(args []string) ([]installer.Reference, error) {
 	return refs, nil
 }
 
-// each does something for every reference, also after one has failed. One
-// failure keeps its exit code; of several the first decides.
-func each(ctx context.Context, refs []installer.Reference, do func(installer.Reference) error) error {
-	return eachOf(ctx, refs, func(ref installer.Reference) installer.Reference { return ref }, do)
-}
-
-// eachOf is each for what has a reference.
-func eachOf[T any](ctx context.Context, list []T, ref func(T) installer.Reference, do func(T) error) error {
+// each does something for every element, also after one has failed. One failure
+// keeps its exit code; of several the first decides.
+func each[T any](ctx context.Context, list []T, do func(T) error) error {
 	var problems []error
 	for _, one := range list {
 		if ctx.Err() != nil {
@@ -390,7 +385,7 @@ func eachOf[T any](ctx context.Context, list []T, ref func(T) installer.Referenc
 			break
 		}
 		if err := do(one); err != nil {
-			problems = append(problems, explained(ref(one), err))
+			problems = append(problems, err)
 		}
 	}
 	if len(problems) == 1 {

@@ -54,7 +54,7 @@ downloaded. Entries for other references stay. A tag that was moved, another
 signer and an older version than locked are refused.`,
 		Example: `  fleeting-plugin lock --config /etc/gitlab-runner/config.toml
   fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml`,
-		Args: cobra.ArbitraryArgs,
+		Args: cli.Args(0, -1),
 	}
 	flags := newInstallFlags(app, cmd)
 	opts := changeFlags(cmd)

@@ -37,7 +37,7 @@ them if the registry takes them. What is stored already stays if it does not.
 The password is asked for on a terminal, or read with --password-stdin.`,
 		Example: `  fleeting-plugin login registry.example.com --username me
   echo "$TOKEN" | fleeting-plugin login registry.example.com --username me --password-stdin`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args(1, 1),
 	}
 	c.registry = app.RegistryFlags(cmd.Flags())
 	flags := cmd.Flags()
@@ -129,7 +129,7 @@ func newLogoutCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logout REGISTRY",
 		Short: "Forget the credentials for a registry",
-		Args:  cobra.ExactArgs(1),
+		Args:  cli.Args(1, 1),
 	}
 	registry := app.RegistryFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -19,7 +19,7 @@ func newLookpathCmd(app *cli.App) *cobra.Command {
 installed: the greatest version that satisfies it. Versions that something else
 put there are passed over. No network is used.`,
 		Example: `  fleeting-plugin lookpath registry.example.com/team/plugin:1`,
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Args(1, 1),
 	}
 	flags := newFolderFlags(app, cmd)
 	cmd.RunE = func(_ *cobra.Command, args []string) error {

@@ -1,14 +1,20 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 )
@@ -19,9 +25,31 @@ func TestMain(m *testing.M) {
 			if err := confine(os.Getenv("TEST_FILE_SIZE")); err != nil {
 				panic(err)
 			}
-			os.Exit(cli.Main(NewRootCmd))
+			os.Exit(mainChecked())
 		},
 	})
+}
+
+// mainChecked is the program, which also checks what it writes with --output json.
+func mainChecked() int {
+	var root *cobra.Command
+	var app *cli.App
+	var out bytes.Buffer
+	code := cli.Main(func(a *cli.App) *cobra.Command {
+		app = a
+		app.Out = io.MultiWriter(app.Out, &out)
+		root = NewRootCmd(app)
+		return root
+	})
+	cmd, _, err := root.Find(os.Args[1:])
+	if err != nil || app.Output != cli.JSON || out.Len() == 0 || slices.Contains(os.Args, "--help") {
+		return code
+	}
+	if err := checkOutput(strings.TrimPrefix(cmd.CommandPath(), "fleeting-plugin "), out.Bytes()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	return code
 }
 
 // update rewrites the golden parts of the scripts.

@@ -14,7 +14,7 @@ func newManCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man",
 		Short:  "Write the manual page",
-		Args:   cobra.NoArgs,
+		Args:   cli.Args(0, 0),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := io.WriteString(app.Out, docgen.Man(cmd.Root()))

@@ -46,7 +46,7 @@ only if they are configured to; nothing is tagged in one that does not.`,
 		Example: `  fleeting-plugin mirror registry.example.com/team/plugin:1 mirror.tar
   fleeting-plugin mirror --config config.toml mirror.tar
   fleeting-plugin mirror --from mirror.tar registry.internal.example/plugins`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Args(1, -1),
 	}
 	c.flags = newFetchFlags(app, cmd)
 	cmd.Flags().StringVar(&c.config, "config", "", "mirror every plugin that this runner configuration names")

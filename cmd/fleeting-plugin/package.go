@@ -46,7 +46,7 @@ variables of GitHub Actions and GitLab CI) produce the same bytes on any machine
 and at any time. The network is used for --windows-base only.`,
 		Example: `  fleeting-plugin package dist --version 1.2.3 --layout build/layout
   fleeting-plugin package --platform linux/amd64=bin/plugin --version 1.2.3`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Args(0, 1),
 	}
 	mapPackagerErrors(app)
 	flags := addPackFlags(app, app.RegistryFlags(cmd.Flags()), cmd.Flags())

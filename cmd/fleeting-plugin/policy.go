@@ -41,7 +41,7 @@ func newPolicyInitCmd(app *cli.App) *cobra.Command {
 is there already is never overwritten.`,
 		Example: `  fleeting-plugin policy init
   fleeting-plugin policy init --scope 'registry.example.com/team/**' --signed-by-key cosign.pub`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Args(0, 1),
 	}
 	flags := &policyFlags{app: app} // for the place of the file
 	cmd.Flags().StringVar(&flags.file, "policy", "", "file to write, as FILE (default where commands look for it)")
@@ -164,7 +164,7 @@ Warn of other users who may write the policy, its keys and trusted roots, or a
 folder above them.`,
 		Example: `  fleeting-plugin policy check
   fleeting-plugin policy check policy.toml --for registry.example.com/team/plugin`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Args(0, 1),
 	}
 	flags := newPolicyFlags(app, cmd)
 	mapInstallerErrors(app)

@@ -25,7 +25,7 @@ forward, and never to a prerelease. An upload that breaks off is resumed where
 it stopped if the registry allows it. Running it again is safe: what is there is
 not sent again.`,
 		Example: `  fleeting-plugin push build/layout registry.example.com/group/plugin`,
-		Args:    cobra.ExactArgs(2),
+		Args:    cli.Args(2, 2),
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())

@@ -39,7 +39,7 @@ not signed as the policy wants, with 4 the repository does not have the commit,
 and with 5 registry or repository could not be reached: nothing is known then.`,
 		Example: `  fleeting-plugin rebuild registry.example.com/team/plugin:1.2.3
   fleeting-plugin rebuild registry.example.com/team/plugin:1.2.3 --source . --platform linux/amd64`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args(1, 1),
 	}
 	flags := newFetchFlags(app, cmd)
 	request.Installer = func(ctx context.Context, policy installer.Policy, platform, dir string) (*installer.Installer, error) {
@@ -74,7 +74,7 @@ and with 5 registry or repository could not be reached: nothing is known then.`,
 		}
 		report, err := rebuild.Run(cmd.Context(), request)
 		if err != nil {
-			return explained(ref, err)
+			return err
 		}
 		if err := app.Print(report, func(w io.Writer) error { return writeRebuilt(w, report) }); err != nil {
 			return err

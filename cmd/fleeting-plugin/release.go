@@ -48,7 +48,7 @@ SHA256SUMS, and a bundle with its signature, are written into DIR for those who
 publish the plain executables as well.`,
 		Example: `  fleeting-plugin release dist registry.example.com/group/plugin:1.2.3 --key cosign.key
   fleeting-plugin release dist "$CI_REGISTRY_IMAGE:$CI_COMMIT_TAG" --keyless --dry-run`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: cli.Args(1, 2),
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())

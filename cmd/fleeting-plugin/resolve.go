@@ -20,7 +20,7 @@ func newResolveCmd(app *cli.App) *cobra.Command {
 verified, downloaded or changed.`,
 		Example: `  fleeting-plugin resolve registry.example.com/team/plugin:1
   fleeting-plugin resolve --explain --platform linux/arm/v7 'registry.example.com/team/plugin:>=1.2 <2'`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Args(1, -1),
 	}
 	flags := newInstallFlags(app, cmd)
 	cmd.Flags().BoolVar(&explain, "explain", false, "say why this version and this platform")

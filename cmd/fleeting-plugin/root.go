@@ -27,6 +27,11 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		Version:           cli.NewVersion("fleeting-plugin", version, revision).Version,
 		DisableAutoGenTag: true,
 	}
+	app.OtherCommands(map[string]string{
+		"search": noSearch, "find": noSearch, "browse": noSearch,
+		"tags": listVersions, "versions": listVersions, "releases": listVersions,
+	})
+	otherNames := namesElsewhere()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	app.AddFlags(root.PersistentFlags())
 	root.AddGroup(
@@ -70,8 +75,41 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		{groupOther, newVersionCmd(app)},
 		{groupOther, newManCmd(app)},
 	} {
-		c.cmd.GroupID = c.group
+		c.cmd.GroupID, c.cmd.SuggestFor = c.group, otherNames[c.cmd.Name()]
 		root.AddCommand(c.cmd)
 	}
 	return root
+}
+
+// What to do in place of commands that a registry has no answer to, or that are
+// part of another.
+const (
+	noSearch     = "registries have no search; name the plugin, as in: fleeting-plugin resolve registry.example.com/team/plugin"
+	listVersions = "fleeting-plugin resolve --explain REF says which version a reference resolves to, and why"
+)
+
+// namesElsewhere are what commands are called in other package managers.
+func namesElsewhere() map[string][]string {
+	return map[string][]string{
+		"package":    {"pack", "build", "bundle"},
+		"push":       {"upload"},
+		"release":    {"publish", "deploy"},
+		"sbom":       {"bom"},
+		"inspect":    {"info", "show", "describe", "view", "manifest"},
+		"verify":     {"validate", "audit", "check"},
+		"install":    {"add", "get", "download", "pull", "fetch"},
+		"lock":       {"pin", "freeze"},
+		"upgrade":    {"update"},
+		"outdated":   {"check-update", "updates"},
+		"rollback":   {"downgrade", "undo", "revert"},
+		"prune":      {"clean", "cleanup", "gc", "autoremove"},
+		"mirror":     {"copy", "cp", "sync", "export", "save"},
+		"list":       {"ls", "installed", "status"},
+		"lookpath":   {"which", "where", "path"},
+		"uninstall":  {"remove", "rm", "delete", "del", "erase"},
+		"doctor":     {"diagnose", "check", "health"},
+		"login":      {"auth", "signin"},
+		"logout":     {"signout"},
+		"completion": {"completions"},
+	}
 }

@@ -26,7 +26,7 @@ func newSBOMCmd(app *cli.App) *cobra.Command {
 main module, every module that was linked in with version and checksum, the Go
 version and the build settings. Licences come from the module cache.`,
 		Example: `  fleeting-plugin sbom dist/linux/amd64/plugin --format cyclonedx`,
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Args(1, 1),
 	}
 	cmd.Flags().StringVar(&format, "format", "spdx", `"spdx" (SPDX 2.3) or "cyclonedx" (CycloneDX 1.6), both JSON`)
 	cmd.Flags().StringVar(&name, "name", "", "name of the release (default: the main module)")

@@ -24,7 +24,7 @@ sha256-….sig, and as a sigstore bundle among the referrers. What the same key
 signed before is not signed again.`,
 		Example: `  COSIGN_PASSWORD=… fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --key cosign.key
   fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --keyless`,
-		Args: cobra.ExactArgs(1),
+		Args: cli.Args(1, 1),
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())

@@ -19,7 +19,7 @@ func newUninstallCmd(app *cli.App) *cobra.Command {
 exact version to remove one that something else installed. What the runner's
 configuration names and nothing stands for then is told of.`,
 		Example: `  fleeting-plugin uninstall registry.example.com/team/plugin:1.2.3`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cli.Args(1, -1),
 	}
 	flags := newFolderFlags(app, cmd)
 	config := cmd.Flags().String("config", "", "runner configuration that may need what is removed (default where the runner has it)")

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,7 +25,7 @@ them, unless its configuration needs them for something else. A running runner
 goes on with what it has started.`,
 		Example: `  fleeting-plugin upgrade
   fleeting-plugin upgrade registry.example.com/team/plugin`,
-		Args: cobra.ArbitraryArgs,
+		Args: cli.Args(0, -1),
 	}
 	flags := newInstallFlags(app, cmd)
 	opts := changeFlags(cmd)
@@ -50,7 +49,7 @@ goes on with what it has started.`,
 			return err
 		}
 		upgraded := []installer.Installed{}
-		err = eachInstalled(cmd.Context(), newest, func(from installer.Installed) error {
+		err = each(cmd.Context(), newest, func(from installer.Installed) error {
 			one, err := i.Upgrade(cmd.Context(), from, *opts)
 			progress.close()
 			if err == nil {
@@ -95,11 +94,6 @@ func selected(folder *installer.Folder, args []string) ([]installer.Installed, e
 	return out, nil
 }
 
-// eachInstalled is each for installed versions.
-func eachInstalled(ctx context.Context, list []installer.Installed, do func(installer.Installed) error) error {
-	return eachOf(ctx, list, func(one installer.Installed) installer.Reference { return one.Receipt.Reference }, do)
-}
-
 // newOutdatedCmd shows what could be upgraded.
 func newOutdatedCmd(app *cli.App) *cobra.Command {
 	var all bool
@@ -112,7 +106,7 @@ WANTED is the version that the plugin's reference resolves to now: upgrade
 installs it. LATEST is the newest release, whatever the reference allows. If only
 LATEST is newer, the reference holds the plugin back: change it in the runner's
 configuration. Nothing is verified or changed.`,
-		Args: cobra.ArbitraryArgs,
+		Args: cli.Args(0, -1),
 	}
 	flags := newInstallFlags(app, cmd)
 	app.TableFlags(cmd.Flags())
@@ -127,7 +121,7 @@ configuration. Nothing is verified or changed.`,
 			return err
 		}
 		found := []installer.Outdated{}
-		err = eachInstalled(cmd.Context(), newest, func(one installer.Installed) error {
+		err = each(cmd.Context(), newest, func(one installer.Installed) error {
 			outdated, err := i.Outdated(cmd.Context(), one)
 			if err == nil && (all || outdated.IsOutdated() || outdated.IsHeldBack()) {
 				found = append(found, outdated)
@@ -191,7 +185,7 @@ satisfies it is installed and unchanged, and nothing else in the runner's
 configuration needs the newer one. The runner takes the older from its next start
 on. No network is used; a lock is not changed.`,
 		Example: `  fleeting-plugin rollback registry.example.com/team/plugin:1`,
-		Args:    cobra.ExactArgs(1),
+		Args:    cli.Args(1, 1),
 	}
 	flags := newFolderFlags(app, cmd)
 	config := neededFlag(cmd)

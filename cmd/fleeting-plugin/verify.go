@@ -38,7 +38,7 @@ lock as well, and must be installed.`,
 		Example: `  fleeting-plugin verify registry.example.com/team/plugin:1.2
   fleeting-plugin verify --installed
   fleeting-plugin verify --installed --lock /etc/gitlab-runner/fleeting-plugins.lock`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cli.Args(0, 1),
 	}
 	flags := newInstallFlags(app, cmd)
 	app.TableFlags(cmd.Flags())
@@ -87,7 +87,7 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 	}
 	verified, err := verify(ctx, ref)
 	if err != nil {
-		return explained(ref, err)
+		return err
 	}
 	return app.Print(verified, func(w io.Writer) error { return writeVerified(w, verified, flags.rule(verified.Verification.Rule)) })
 }

@@ -53,7 +53,7 @@ A folder stands for the files in it, and may hold no folders; BUNDLE is left out
 		Example: `  fleeting-plugin verify-files fleeting-plugin-linux-amd64 --bundle provenance.sigstore.json
   fleeting-plugin verify-files download --bundle download/provenance.sigstore.json --as ghcr.io/acme/plugin
   fleeting-plugin verify-files plugin.tar.gz --bundle provenance.sigstore.json --key cosign.pub`,
-		Args: cobra.MinimumNArgs(1),
+		Args: cli.Args(1, -1),
 	}
 	flags := newPolicyFlags(app, cmd)
 	mapInstallerErrors(app)

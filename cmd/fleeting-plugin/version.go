@@ -19,7 +19,7 @@ func newVersionCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this tool",
-		Args:  cobra.NoArgs,
+		Args:  cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := cli.NewVersion(cmd.Root().Name(), version, revision)
 			return app.Print(v, func(w io.Writer) error {

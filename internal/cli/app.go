@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -50,8 +49,11 @@ type App struct {
 	mapping  []errorMapping
 	fallback []errorMapping // looked at after mapping
 	describe []func(error) (string, []string)
-	// otherFlags are hints by the names of flags that there are not.
-	otherFlags map[string]string
+	// otherFlags and otherCommands are hints by the names of flags and commands
+	// that other tools have.
+	otherFlags, otherCommands map[string]string
+	// naming finds the reference that an error is about.
+	naming []func(error) string
 }
 
 // New makes an App from parts, for tests. Nil parts get harmless values: empty
@@ -74,8 +76,7 @@ func New(in io.Reader, out, errw io.Writer, lookupEnv func(string) (string, bool
 		LookupEnv: lookupEnv, Now: time.Now, Output: Text,
 	}
 	a.level.Set(slog.LevelWarn)
-	debug := slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: &a.level, ReplaceAttr: redacted})
-	a.logger = slog.New(&peopleHandler{Handler: debug, w: a.Err, mu: &sync.Mutex{}})
+	a.logger = newLogger(a)
 	return a
 }
 

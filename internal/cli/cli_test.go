@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 var (
@@ -46,6 +47,8 @@ func run(t *testing.T, ctx context.Context, err error, args ...string) (code cli
 		}
 		return app.PrintTable([]string{"a"}, []string{"name"}, [][]string{{"a"}}, "")
 	}})
+	root.AddCommand(&cobra.Command{Use: "push DIR", Args: cli.Args(1, 1), Example: "  tool push dist\n  tool push .", Run: func(*cobra.Command, []string) {}})
+	app.OtherCommands(map[string]string{"find": "look elsewhere"})
 	group := &cobra.Command{Use: "group"}
 	group.AddCommand(&cobra.Command{Use: "one", Run: func(*cobra.Command, []string) {}})
 	root.AddCommand(group)
@@ -80,7 +83,11 @@ func TestRunErrors(t *testing.T) {
 		{"usage", cli.Usagef("no %s", "name"), nil, cli.Usage, "error: no name\nnext: see tool work --help\n"},
 		{"unknown command", nil, []string{"wor"}, cli.Usage, "error: unknown command \"wor\" for \"tool\"\nnext: did you mean work?\n"},
 		{"unknown sub-command", nil, []string{"group", "two"}, cli.Usage, "error: unknown command \"two\" for \"tool group\"\nnext: see tool group --help\n"},
-		{"unexpected argument", nil, []string{"work", "now"}, cli.Usage, "error: unknown command \"now\" for \"tool work\"\nnext: see tool work --help\n"},
+		{"unexpected argument", nil, []string{"work", "now"}, cli.Usage, "error: unexpected argument \"now\": tool work takes none\nnext: see tool work --help\n"},
+		{"one argument too many", nil, []string{"push", "a", "b"}, cli.Usage, "error: unexpected argument \"b\": tool push takes DIR\nnext: see tool push --help\n"},
+		{"a missing argument", nil, []string{"push"}, cli.Usage, "error: tool push needs DIR\nnext: for example: tool push dist\n"},
+		{"another tool's command", nil, []string{"find"}, cli.Usage, "error: unknown command \"find\" for \"tool\"\nnext: look elsewhere\n"},
+		{"two letters exchanged", nil, []string{"work", "--qiuet"}, cli.Usage, "error: unknown flag: --qiuet\nnext: did you mean --quiet?\n"},
 		{"unknown flag", nil, []string{"work", "--now"}, cli.Usage, "error: unknown flag: --now\nnext: see tool work --help\n"},
 	}
 	for _, tt := range tests {
@@ -123,6 +130,73 @@ func TestErrorAsJSON(t *testing.T) {
 	want := map[string]any{"error": "gone", "hint": "look elsewhere", "code": 4.0}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("error (-want +got):\n%s", diff)
+	}
+}
+
+// TestJSONOnly: with --output json every line on standard error is an object,
+// whatever is wrong with the other flags.
+func TestJSONOnly(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"a wrong flag first":    {"work", "--bogus", "--output", "json"},
+		"a wrong flag later":    {"work", "--output=json", "--bogus"},
+		"an unknown command":    {"wrok", "--output", "json"},
+		"one argument too many": {"work", "x", "--output", "json"},
+		"a failure, verbose":    {"work", "-v", "--output", "json"},
+	} {
+		_, out, errOut := run(t, t.Context(), errors.Join(errGone, errRefused), args...)
+		if out != "" {
+			t.Errorf("%s: result %q", name, out)
+		}
+		for line := range strings.Lines(errOut) {
+			var got map[string]any
+			if err := json.Unmarshal([]byte(line), &got); err != nil {
+				t.Errorf("%s: %q: %v", name, line, err)
+			}
+		}
+		if !strings.Contains(errOut, `"error":`) || !strings.Contains(errOut, `"code":`) {
+			t.Errorf("%s: %q", name, errOut)
+		}
+	}
+	var errOut bytes.Buffer
+	app := cli.New(nil, nil, &errOut, nil)
+	app.Output = cli.JSON
+	app.Statusf("working")
+	app.Warnf("slow %s", "\x1b[31m")
+	app.Logger().Warn("slower", "seconds", 3)
+	want := `{"warning":"slow \\u001b[31m"}` + "\n" + `{"warning":"slower (seconds 3)"}` + "\n"
+	if diff := cmp.Diff(want, errOut.String()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNamesInHints: hints have the names of what an error is about.
+func TestNamesInHints(t *testing.T) {
+	t.Parallel()
+	denied := func(ref string) error {
+		return fmt.Errorf("x: %w", &ociregistry.Error{Op: "fetch", Ref: ref, Kind: ociregistry.ErrUnauthorized, Err: errGone})
+	}
+	for ref, want := range map[string]string{
+		"registry.example.com:5050/team/plugin:1.2": "login registry.example.com:5050 to registry.example.com:5050/team/plugin",
+		"localhost/plugin@sha256:1":                 "login localhost to localhost/plugin",
+		"registry.example.com":                      "login registry.example.com to REPOSITORY",
+		"/srv/layout":                               "login REGISTRY to REPOSITORY",
+	} {
+		var errOut bytes.Buffer
+		app := cli.New(nil, nil, &errOut, nil)
+		app.MapError(ociregistry.ErrUnauthorized, cli.Network, "login REGISTRY to REPOSITORY")
+		app.Run(t.Context(), &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return denied(ref) }}, nil)
+		if !strings.Contains(errOut.String(), "next: "+want+"\n") {
+			t.Errorf("%s: %q, want %q", ref, errOut.String(), want)
+		}
+	}
+	var errOut bytes.Buffer
+	app := cli.New(nil, nil, &errOut, nil)
+	app.MapError(errGone, cli.NotFound, "install REF")
+	app.NameErrors(func(err error) string { return "team/plugin:1" })
+	app.Run(t.Context(), &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return errGone }}, nil)
+	if !strings.Contains(errOut.String(), "next: install team/plugin:1\n") {
+		t.Errorf("%q", errOut.String())
 	}
 }
 

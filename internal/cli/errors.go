@@ -106,6 +106,19 @@ func (a *App) OtherFlags(hints map[string]string) {
 	maps.Copy(a.otherFlags, hints)
 }
 
+// OtherCommands registers what to do in place of commands that other tools have,
+// by their names.
+func (a *App) OtherCommands(hints map[string]string) {
+	if a.otherCommands == nil {
+		a.otherCommands = map[string]string{}
+	}
+	maps.Copy(a.otherCommands, hints)
+}
+
+// NameErrors registers how to find the reference that an error is about, "" for
+// none: hints say it in place of REF.
+func (a *App) NameErrors(find func(err error) string) { a.naming = append(a.naming, find) }
+
 // Describe registers how people are told of errors that have more to say than one
 // sentence: a first line, and lines that follow it. An empty first line leaves an
 // error to others. Programs get the error's own text.

@@ -2,30 +2,38 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"io"
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // peopleHandler writes warnings and errors of libraries as the tools write their
-// own, and leaves debug records to another handler.
+// own, and leaves debug records to another handler: one of JSON with --output json.
 type peopleHandler struct {
-	slog.Handler // for what is below a warning
+	app        *App
+	text, json slog.Handler // for what is below a warning
+	attrs      []slog.Attr
+}
 
-	w     io.Writer
-	mu    *sync.Mutex
-	attrs []slog.Attr
+func newLogger(a *App) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: &a.level, ReplaceAttr: redacted}
+	return slog.New(&peopleHandler{app: a, text: slog.NewTextHandler(a.Err, opts), json: slog.NewJSONHandler(a.Err, opts)})
+}
+
+// Enabled implements [slog.Handler].
+func (h *peopleHandler) Enabled(ctx context.Context, level slog.Level) bool {
+	return h.text.Enabled(ctx, level)
 }
 
 // Handle implements [slog.Handler].
 func (h *peopleHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level < slog.LevelWarn {
-		return h.Handler.Handle(ctx, r)
+	switch {
+	case r.Level < slog.LevelWarn && h.app.Output == JSON:
+		return h.json.Handle(ctx, r)
+	case r.Level < slog.LevelWarn:
+		return h.text.Handle(ctx, r)
 	}
 	attrs := h.attrs
 	r.Attrs(func(a slog.Attr) bool {
@@ -46,10 +54,8 @@ func (h *peopleHandler) Handle(ctx context.Context, r slog.Record) error {
 	if len(facts) > 0 {
 		text += " (" + strings.Join(facts, ", ") + ")"
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, err := fmt.Fprintf(h.w, "warning: %s%s\n", text, reason)
-	return err
+	h.app.warn(text + reason)
+	return nil
 }
 
 // redacted is an attribute without the secrets that addresses have in them.
@@ -62,10 +68,10 @@ func redacted(_ []string, a slog.Attr) slog.Attr {
 
 // WithAttrs implements [slog.Handler].
 func (h *peopleHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return &peopleHandler{h.Handler.WithAttrs(attrs), h.w, h.mu, append(slices.Clip(h.attrs), attrs...)}
+	return &peopleHandler{h.app, h.text.WithAttrs(attrs), h.json.WithAttrs(attrs), append(slices.Clip(h.attrs), attrs...)}
 }
 
 // WithGroup implements [slog.Handler]; people are not told of groups.
 func (h *peopleHandler) WithGroup(name string) slog.Handler {
-	return &peopleHandler{h.Handler.WithGroup(name), h.w, h.mu, h.attrs}
+	return &peopleHandler{h.app, h.text.WithGroup(name), h.json.WithGroup(name), h.attrs}
 }

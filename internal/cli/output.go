@@ -69,10 +69,11 @@ func (a *App) PrintTable(value any, header []string, rows [][]string, none strin
 	})
 }
 
-// Statusf tells people what goes on, on Err; nothing with --quiet. The line end
-// is added; arguments are fields of the line, see [plaintext.Fprintf].
+// Statusf tells people what goes on, on Err; nothing with --quiet or --output
+// json. The line end is added; arguments are fields of the line, see
+// [plaintext.Fprintf].
 func (a *App) Statusf(format string, args ...any) {
-	if a.Quiet {
+	if a.Quiet || a.Output == JSON {
 		return
 	}
 	plaintext.Fprintf(a.Err, format+"\n", args...)
@@ -82,7 +83,15 @@ func (a *App) Statusf(format string, args ...any) {
 // on. --quiet does not silence it: that is for what goes well. The line end is
 // added.
 func (a *App) Warnf(format string, args ...any) {
-	fmt.Fprintf(a.Err, "warning: %s\n", plaintext.Redact(plaintext.Sprintf(format, args...)))
+	a.warn(plaintext.Redact(plaintext.Sprintf(format, args...)))
+}
+
+func (a *App) warn(text string) {
+	if a.Output == JSON {
+		writeLine(a.Err, warningReport{text})
+		return
+	}
+	fmt.Fprintf(a.Err, "warning: %s\n", text)
 }
 
 // Table writes rows below an upper-case header, columns aligned. A cell is one
@@ -106,6 +115,14 @@ func oneLine(rows [][]string) [][]string {
 		}
 	}
 	return lines
+}
+
+// writeLine writes a value as one line of JSON: Err has a line for each warning
+// and for the error.
+func writeLine(w io.Writer, value any) {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(value)
 }
 
 // writeJSON writes a value, and a list that is nil as one that is empty: who

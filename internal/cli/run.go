@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
@@ -42,6 +43,9 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code 
 	if err == nil {
 		return OK
 	}
+	if asksForJSON(args) {
+		a.Output = JSON // the flags before it may be wrong
+	}
 	if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))) {
 		// What was being done does not matter, and addresses may be secrets for a
 		// while.
@@ -50,6 +54,19 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code 
 	}
 	a.report(cmd, err)
 	return a.CodeOf(err)
+}
+
+// asksForJSON looks for --output json where flags were not parsed to their end.
+func asksForJSON(args []string) bool {
+	for i, arg := range args {
+		switch {
+		case arg == "--":
+			return false
+		case arg == "--output="+string(JSON), arg == "--output" && i+1 < len(args) && args[i+1] == string(JSON):
+			return true
+		}
+	}
+	return false
 }
 
 // prepare gives every command of the tree our streams, and our exit code for
@@ -61,7 +78,7 @@ func (a *App) prepare(root *cobra.Command) {
 	root.SilenceErrors = true
 	root.SilenceUsage = true
 	root.CompletionOptions.DisableDefaultCmd = true
-	prepareHelp(root)
+	a.prepareHelp(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return WithCode(a.flagHint(cmd, err), Usage) })
 	before := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
@@ -71,7 +88,7 @@ func (a *App) prepare(root *cobra.Command) {
 		}
 		return nil
 	}
-	walk(root, prepareArgs)
+	walk(root, a.prepareArgs)
 }
 
 // flagHint says what may be meant by a flag that a command does not have: what
@@ -96,7 +113,7 @@ func (a *App) flagHint(cmd *cobra.Command, err error) error {
 
 // prepareHelp makes cobra's help command say which command may be meant where
 // there is none of that name; it would show everything.
-func prepareHelp(root *cobra.Command) {
+func (a *App) prepareHelp(root *cobra.Command) {
 	root.InitDefaultHelpCmd()
 	for _, help := range root.Commands() {
 		if help.Name() != "help" {
@@ -109,7 +126,7 @@ func prepareHelp(root *cobra.Command) {
 				cmd, rest = root, args
 			}
 			if cmd.HasSubCommands() {
-				if err := unknownCommand(cmd, rest); err != nil {
+				if err := a.unknownCommand(cmd, rest); err != nil {
 					return err
 				}
 			}
@@ -131,26 +148,29 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 
 // prepareArgs makes a group of commands show its help, refuse an unknown
 // command, and wraps the argument check of a command.
-func prepareArgs(cmd *cobra.Command) {
+func (a *App) prepareArgs(cmd *cobra.Command) {
 	if !cmd.Runnable() {
-		cmd.Args = unknownCommand
+		cmd.Args = a.unknownCommand
 		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 		return
 	}
 	check := cmd.Args
 	if check == nil {
-		check = cobra.NoArgs
+		check = Args(0, 0)
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		return WithCode(check(cmd, args), Usage)
 	}
 }
 
-func unknownCommand(cmd *cobra.Command, args []string) error {
+func (a *App) unknownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
 	err := Usagef("unknown command %q for %q", args[0], cmd.CommandPath())
+	if hint, ok := a.otherCommands[args[0]]; ok && cmd.Parent() == nil {
+		return Hint(err, hint)
+	}
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
@@ -160,33 +180,82 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// reference is what hints say for the command's argument.
-var reference = regexp.MustCompile(`\bREF\b`)
+// placeholders are what hints say in place of names.
+var placeholders = regexp.MustCompile(`\bREF\b|\bREGISTRY\b|\bREPOSITORY\b|\bHOST\[:PORT\]`)
 
-// named puts the command's only argument where a hint says REF, so that the
-// hint can be copied, if the argument is one.
-func named(hint string, cmd *cobra.Command) string {
-	args, isReference := cmd.Flags().Args(), reference.MatchString(cmd.Use) && !strings.HasSuffix(cmd.Use, " DESTINATION")
-	if len(args) == 1 && isReference {
-		return reference.ReplaceAllLiteralString(hint, args[0])
+// named puts names where a hint has placeholders, so that it can be copied: the
+// command's only argument for REF, else what the error is about.
+func (a *App) named(hint string, cmd *cobra.Command, err error) string {
+	names := a.namesIn(err)
+	args, isReference := cmd.Flags().Args(), regexp.MustCompile(`\bREF\b`).MatchString(cmd.Use)
+	if len(args) == 1 && isReference && !strings.HasSuffix(cmd.Use, " DESTINATION") {
+		names["REF"] = args[0]
 	}
-	return hint
+	return placeholders.ReplaceAllStringFunc(hint, func(word string) string {
+		if name := names[word]; name != "" {
+			return name
+		}
+		return word
+	})
 }
 
-// errorReport is the JSON form of an error.
+// namesIn are the names that an error has for placeholders.
+func (a *App) namesIn(err error) map[string]string {
+	names := map[string]string{}
+	if failed, ok := errors.AsType[*ociregistry.Error](err); ok {
+		if host, repository, ok := splitReference(failed.Ref); ok {
+			names["REGISTRY"], names["HOST[:PORT]"], names["REPOSITORY"] = host, host, repository
+		}
+	}
+	for _, find := range a.naming {
+		if ref := find(err); ref != "" {
+			names["REF"] = ref
+		}
+	}
+	return names
+}
+
+// splitReference finds registry and repository in "host[:port]/path[:tag][@digest]".
+func splitReference(ref string) (host, repository string, ok bool) {
+	ref, _, _ = strings.Cut(ref, "@")
+	host, path, _ := strings.Cut(ref, "/")
+	if !strings.ContainsAny(host, ".:") && host != "localhost" || strings.HasPrefix(host, ".") {
+		return "", "", false // a folder
+	}
+	if path == "" {
+		return host, "", true
+	}
+	path, _, _ = strings.Cut(path, ":")
+	return host, host + "/" + path, true
+}
+
+// errorReport is the JSON form of an error: docs/reference/output.md.
 type errorReport struct {
 	Error string `json:"error"`
 	Hint  string `json:"hint,omitempty"`
 	Code  Code   `json:"code"`
+	// Errors are those that happened independently of each other, if several did.
+	Errors []errorReport `json:"errors,omitempty"`
+}
+
+// warningReport is the JSON form of a warning.
+type warningReport struct {
+	Warning string `json:"warning"`
 }
 
 // report writes err to Err: for people, or with --output json for programs.
 func (a *App) report(cmd *cobra.Command, err error) {
+	all := Apart(err)
 	if a.Output == JSON {
-		_ = writeJSON(a.Err, errorReport{Error: plaintext.Redact(err.Error()), Hint: a.next(cmd, err), Code: a.CodeOf(err)})
+		report := a.errorReport(cmd, err)
+		if len(all) > 1 {
+			for _, one := range all {
+				report.Errors = append(report.Errors, a.errorReport(cmd, one))
+			}
+		}
+		writeLine(a.Err, report)
 		return
 	}
-	all := Apart(err)
 	for n, one := range all {
 		headline, details := a.described(one)
 		plaintext.Fprintf(a.Err, "error: %s\n", plaintext.Redact(headline))
@@ -201,9 +270,13 @@ func (a *App) report(cmd *cobra.Command, err error) {
 	}
 }
 
+func (a *App) errorReport(cmd *cobra.Command, err error) errorReport {
+	return errorReport{Error: plaintext.Redact(err.Error()), Hint: a.next(cmd, err), Code: a.CodeOf(err)}
+}
+
 // next is what to try after an error.
 func (a *App) next(cmd *cobra.Command, err error) string {
-	hint := named(a.HintOf(err), cmd)
+	hint := a.named(a.HintOf(err), cmd, err)
 	if hint == "" && a.CodeOf(err) == Usage {
 		hint = fmt.Sprintf("see %s --help", cmd.CommandPath())
 	}
