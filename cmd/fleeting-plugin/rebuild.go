@@ -31,7 +31,14 @@ version is the one that is there; --allow-cgo and --download-toolchain change
 that. --command runs what it is given, and with it whatever the source makes of
 it, with all your rights.
 
-Files beside an executable are not built: they are taken over, and named.
+The source is built in a copy without repositories: no filter, hook, submodule or
+configuration that came with a checkout is used. Packages outside of the source,
+and assembler that includes files outside of its package, are refused. Links that
+lead out of the source are left out, and named. Builds see no variables but those
+that they need, --command neither.
+
+Files beside an executable are not built: they are taken over, and named. So are
+objects (.syso) that lie in the source and are linked in.
 
 Exit code 0 says that everything that was built is the same, and 1 that something
 differs. With 2 it could not be built here or no source is named, with 3 it is
@@ -51,6 +58,7 @@ and with 5 registry or repository could not be reached: nothing is known then.`,
 	app.MapError(rebuild.ErrOrigin, cli.Usage, "give the source: --source DIR")
 	app.MapError(rebuild.ErrFetch, cli.Network, "try again, or give a checkout: --source DIR")
 	app.MapError(rebuild.ErrNoCommit, cli.NotFound, "ask the publisher where the source is, or give a checkout: --source DIR")
+	app.MapError(rebuild.ErrTooLarge, cli.Usage, "give a checkout of nothing but the source: --source DIR")
 	app.MapError(artifact.ErrPlatform, cli.Usage, "")
 	app.MapError(rebuild.ErrCheckout, cli.Usage, "name the folder of a checkout: --source DIR")
 	app.MapError(rebuild.ErrUnknownFlags, cli.Failed, "ask the publisher for the -ldflags, and give them with --ldflags; the publisher can say them to all: fleeting-plugin attest REF --ldflags, by the same signer")

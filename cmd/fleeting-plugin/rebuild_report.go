@@ -33,6 +33,9 @@ func writeRebuilt(w io.Writer, r rebuild.Report) error {
 		return err
 	}
 	for _, p := range r.Platforms {
+		for _, note := range p.Notes {
+			plaintext.Fprintf(w, "\n%s: %s\n", p.Platform, note)
+		}
 		if len(p.Copied) > 0 {
 			plaintext.Fprintf(w, "\n%s: not built, but taken from what is published: %s\n", p.Platform, strings.Join(p.Copied, " "))
 		}

@@ -14,12 +14,75 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// Source is a checkout.
+// Source is a tree to build from. [Origin.Clone] and [Copy] make one that has no
+// repository in it but ours, so that nothing of it is run. Of another one [Build]
+// makes a copy.
 type Source struct {
 	// Dir is its folder.
 	Dir string
 	// Version and Revision are told to [Options.Command].
 	Version, Revision string
+	// LeftOut are files that are not built: links that lead out of the source, and
+	// what is neither a file nor a folder.
+	LeftOut []string
+
+	// top is the folder that Dir is in, "" if it is not ours. commit is checked out
+	// there, "" for none.
+	top, commit string
+}
+
+// Copy copies a checkout into a folder of ours, with a repository that is at the
+// same commit. It returns that commit, "" if there is none, and the files that
+// differ from it or are not in it. The last error says that these cannot be told;
+// then the copy has no repository.
+func Copy(ctx context.Context, dir, to string) (source Source, changed []string, unknown, err error) {
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return Source{}, nil, nil, err
+	}
+	found := findRepository(dir)
+	if err := os.MkdirAll(to, 0o700); err != nil {
+		return Source{}, nil, nil, err
+	}
+	leftOut, err := copyTree(ctx, found.top, to)
+	if err != nil {
+		return Source{}, nil, nil, err
+	}
+	below, err := filepath.Rel(found.top, dir)
+	if err != nil {
+		return Source{}, nil, nil, err
+	}
+	source = Source{Dir: filepath.Join(to, below), LeftOut: leftOut, top: to, commit: found.commit}
+	if found.commit == "" {
+		return source, nil, nil, nil
+	}
+	unknown = found.restore(ctx, to)
+	if unknown == nil {
+		changed, unknown = different(ctx, to)
+	}
+	if unknown != nil {
+		err = errors.Join(ctx.Err(), os.RemoveAll(filepath.Join(to, ".git")))
+	}
+	return source, changed, unknown, err
+}
+
+// ours is the source, or a copy of it in a folder that done removes.
+func (s Source) ours(ctx context.Context) (_ Source, done func(), err error) {
+	if s.top != "" {
+		return s, func() {}, nil
+	}
+	dir, err := os.MkdirTemp("", "fleeting-plugin-source-")
+	if err != nil {
+		return Source{}, nil, err
+	}
+	done = func() { _ = os.RemoveAll(dir) }
+	copied, _, _, err := Copy(ctx, s.Dir, filepath.Join(dir, "source"))
+	if err != nil {
+		done()
+		return Source{}, nil, err
+	}
+	copied.Version, copied.Revision = s.Version, s.Revision
+	return copied, done, nil
 }
 
 // Target is a published executable.
@@ -43,6 +106,11 @@ func Build(ctx context.Context, source Source, target Target, output string, opt
 	if err := os.Remove(output); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Comparison{}, err
 	}
+	source, done, err := source.ours(ctx)
+	if err != nil {
+		return Comparison{}, err
+	}
+	defer done()
 	if opts.Command != "" {
 		if err := runCommand(ctx, source, target, output, opts.Command); err != nil {
 			return Comparison{}, err
@@ -57,22 +125,32 @@ func Build(ctx context.Context, source Source, target Target, output string, opt
 	if err != nil {
 		return Comparison{}, err
 	}
+	settings, err := goSettings(ctx, filepath.Dir(output))
+	if err != nil {
+		return Comparison{}, err
+	}
+	// Modules are fetched as the user fetches them. Nothing of the source sees that.
+	notes, err := inspectPackages(ctx, source.top, dir, recipe, slices.Concat(ofUser(), settings, recipe.Env))
+	if err != nil {
+		return Comparison{}, err
+	}
 	cmd := exec.CommandContext(ctx, "go", recipe.arguments(dir, output)...) // #nosec G204 -- every argument was checked by the recipe
-	cmd.Env = slices.Concat(environment(), harmless(ctx, dir), recipe.Env)
+	cmd.Env = slices.Concat(environment(), alone(), settings, recipe.Env)
 	if err := run(cmd); err != nil {
 		return Comparison{}, err
 	}
 	c, err := compare(target.Executable, output, recipe)
-	c.Command = recipe.Command()
+	c.Command, c.Notes = recipe.Command(), notes
 	return c, err
 }
 
 func runCommand(ctx context.Context, source Source, target Target, output, command string) error {
 	cmd := exec.CommandContext(ctx, "sh", "-c", command) // #nosec G204 -- it is the caller's own
 	cmd.Dir = source.Dir
-	cmd.Env = append(environment(),
-		"OUTPUT="+output, "VERSION="+source.Version, "REVISION="+source.Revision, "PLATFORM="+target.platform(),
-		"GOOS="+target.OS, "GOARCH="+target.Arch, "GOARM="+goarm(target))
+	cmd.Env = slices.Concat(environment(), alone(), []string{
+		"OUTPUT=" + output, "VERSION=" + source.Version, "REVISION=" + source.Revision, "PLATFORM=" + target.platform(),
+		"GOOS=" + target.OS, "GOARCH=" + target.Arch, "GOARM=" + goarm(target),
+	})
 	if err := run(cmd); err != nil {
 		return err
 	}
@@ -97,7 +175,12 @@ func run(cmd *exec.Cmd) error {
 	if err == nil {
 		return nil
 	}
-	text := strings.TrimSpace(string(out))
+	return buildError(err, string(out))
+}
+
+// buildError tells of a failed build, with the end of what it said.
+func buildError(err error, output string) error {
+	text := strings.TrimSpace(output)
 	if len(text) > outputLimit {
 		text = "…" + text[len(text)-outputLimit:]
 	}

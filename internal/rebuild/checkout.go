@@ -12,21 +12,25 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 )
 
-// checkout gives the folder with the source, and reports what is known of it.
-func (r *rebuilding) checkout(ctx context.Context) (dir string, err error) {
+// checkout gives the source, and reports what is known of it.
+func (r *rebuilding) checkout(ctx context.Context) (source Source, err error) {
 	if r.report.Source, err = r.origin(ctx); err != nil {
-		return "", err
+		return Source{}, err
 	}
+	defer func() {
+		if r.report.LeftOut = source.LeftOut; len(source.LeftOut) > 0 {
+			r.Warn("left out of the source, since they lead out of it or are no files: %s", firstOf(source.LeftOut))
+		}
+	}()
 	if r.Source != "" {
 		return r.given(ctx)
 	}
 	origin := r.report.Source
 	if err := origin.Check(); err != nil {
-		return "", err
+		return Source{}, err
 	}
 	r.Status("cloning   %s at %s", origin.Repository, origin.Revision)
-	dir = filepath.Join(r.work, "source")
-	return dir, origin.Clone(ctx, dir)
+	return origin.Clone(ctx, filepath.Join(r.work, "source"))
 }
 
 // origin is where the source is said to be: by the provenances, else by the
@@ -71,24 +75,27 @@ func (r *rebuilding) origin(ctx context.Context) (Origin, error) {
 	return chosen, nil
 }
 
-// given is the checkout that the caller brings. That it is another commit is
-// said, and shows in what is built.
-func (r *rebuilding) given(ctx context.Context) (string, error) {
+// given is a copy of the checkout that the caller brings. That it is another commit
+// is said, and shows in what is built.
+func (r *rebuilding) given(ctx context.Context) (Source, error) {
 	if info, err := os.Stat(r.Source); err != nil || !info.IsDir() {
-		return "", fmt.Errorf("%w: there is no folder %s", ErrCheckout, r.Source)
+		return Source{}, fmt.Errorf("%w: there is no folder %s", ErrCheckout, r.Source)
+	}
+	source, changed, unknown, err := Copy(ctx, r.Source, filepath.Join(r.work, "source"))
+	if err != nil {
+		return Source{}, err
 	}
 	published := r.report.Source.Revision
-	head, different, err := Head(ctx, r.Source)
-	r.report.Checkout, r.report.Modified = r.Source, err != nil || len(different) > 0
+	r.report.Checkout, r.report.Modified = r.Source, unknown != nil || len(changed) > 0
 	switch {
-	case head == "":
+	case source.commit == "":
 		r.Warn("%s is no git checkout, so its commit cannot be told", r.Source)
-	case published != "" && head != published:
-		r.Warn("%s is at commit %s, published is %s", r.Source, head, published)
-	case err != nil:
-		r.Warn("whether files in %s differ from its commit cannot be told: %v", r.Source, err)
-	case len(different) > 0:
-		r.Warn("files in %s differ from its commit, or are not in it: %s", r.Source, firstOf(different))
+	case published != "" && source.commit != published:
+		r.Warn("%s is at commit %s, published is %s", r.Source, source.commit, published)
+	case unknown != nil:
+		r.Warn("whether files in %s differ from its commit cannot be told: %v", r.Source, unknown)
+	case len(changed) > 0:
+		r.Warn("files in %s differ from its commit, or are not in it: %s", r.Source, firstOf(changed))
 	}
-	return filepath.Abs(r.Source)
+	return source, nil
 }

@@ -25,6 +25,8 @@ type Comparison struct {
 	Rebuilt   string `json:"rebuilt,omitempty"`
 	// Command is the call of the go command that built it again.
 	Command string `json:"command,omitempty"`
+	// Notes say what was not built from source.
+	Notes []string `json:"notes,omitempty"`
 	// Differences explain what is not the same, the likeliest cause first.
 	Differences []string `json:"differences,omitempty"`
 	// UnknownFlags says that they differ, and that nobody tells the -ldflags that

@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
 )
 
@@ -100,80 +104,99 @@ func (o Origin) Check() error {
 }
 
 // Clone fetches the source into dir, which must not be there, and checks the
-// commit out. The errors are [ErrOrigin], [ErrFetch], [ErrNoCommit] and that git
-// is not there, [exec.ErrNotFound]. Only the address's own protocol is spoken, so
-// that https is not redirected to http, and no hook and no submodule of the
-// repository is used. git compares every object with the commit's name, so what
-// lies there is what the name stands for.
-func (o Origin) Clone(ctx context.Context, dir string) error {
+// commit out. The errors are [ErrOrigin], [ErrFetch], [ErrNoCommit], [ErrTooLarge]
+// and that git is not there, [exec.ErrNotFound]. Only the address's own protocol is
+// spoken, so that https is not redirected to http. The user's configuration counts
+// for fetching, which looks at no file of the source, and not for checking out: no
+// hook, no filter and no submodule of the repository is used. git compares every
+// object with the commit's name, so what lies there is what the name stands for.
+func (o Origin) Clone(ctx context.Context, dir string) (Source, error) {
 	if err := o.Check(); err != nil {
-		return err
+		return Source{}, err
 	}
+	if err := o.fetch(ctx, dir); err != nil {
+		return Source{}, err
+	}
+	if _, err := ownGit(ctx, dir, "cat-file", "-e", o.Revision+"^{commit}"); err != nil {
+		return Source{}, errors.Join(ctx.Err(), fmt.Errorf("%w: %s at %s: %w", ErrNoCommit, o.Repository, o.Revision, err))
+	}
+	if _, err := ownGit(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", o.Revision); err != nil {
+		return Source{}, fmt.Errorf("checking out %s: %w", o.Revision, err)
+	}
+	leftOut, err := confineLinks(dir)
+	return Source{Dir: dir, Revision: o.Revision, LeftOut: leftOut, commit: o.Revision, top: dir}, err
+}
+
+// fetch clones the repository without checking anything out.
+func (o Origin) fetch(ctx context.Context, dir string) error {
 	scheme, _, _ := strings.Cut(o.Repository, "://")
-	for _, step := range []struct {
-		failure error
-		args    []string
-	}{
-		{ErrFetch, []string{"clone", "--quiet", "--no-checkout", "--template=", "--", o.Repository, dir}},
-		{ErrNoCommit, []string{"-C", dir, "cat-file", "-e", o.Revision + "^{commit}"}},
-		{nil, []string{"-C", dir, "-c", "advice.detachedHead=false", "-c", "core.autocrlf=false", "-c", "submodule.recurse=false", "checkout", "--quiet", "--detach", o.Revision}},
-	} {
-		out, err := gitOver(ctx, strings.ToLower(scheme), step.args...)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			err = fmt.Errorf("%s at %s: %w\n%s", o.Repository, o.Revision, err, out)
-		}
-		if err != nil && step.failure != nil && !errors.Is(err, exec.ErrNotFound) {
-			err = fmt.Errorf("%w: %w", step.failure, err)
-		}
-		if err != nil {
-			return err
-		}
+	bounded, stop := whileSmall(ctx, dir)
+	defer stop()
+	out, err := gitOver(bounded, strings.ToLower(scheme), "clone", "--quiet", "--no-checkout", "--no-recurse-submodules", "--template=", "--", o.Repository, dir)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(context.Cause(bounded), ErrTooLarge):
+		return fmt.Errorf("%s: %w", o.Repository, context.Cause(bounded))
+	case errors.Is(err, exec.ErrNotFound):
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %s at %s: %w\n%s", ErrFetch, o.Repository, o.Revision, err, out)
 	}
 	return nil
 }
 
-// Head gives the commit that is checked out in dir, "" if dir is none, and the
-// files that differ from it or that git does not know: those may be built, too.
-// The error says that the files cannot be told.
-func Head(ctx context.Context, dir string) (commit string, different []string, err error) {
-	commit, err = git(ctx, "-C", dir, "rev-parse", "HEAD")
-	if err != nil {
-		return "", nil, nil //nolint:nilerr // no checkout is an answer
-	}
-	cmd := exec.CommandContext(ctx, "git", "-C", dir, "status", "--porcelain") // #nosec G204 -- the folder that the user named
-	cmd.Env = append(environment(), harmless(ctx, dir)...)
-	out, err := cmd.Output()
-	if err != nil {
-		return commit, nil, fmt.Errorf("git status: %w", err)
-	}
-	for line := range strings.Lines(string(out)) {
-		if _, name, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
-			different = append(different, strings.TrimSpace(name))
+// whileSmall ends a context when a folder has grown too large, with [ErrTooLarge].
+func whileSmall(ctx context.Context, dir string) (bounded context.Context, stop func()) {
+	bounded, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				if size(dir) > maxClone {
+					cancel(fmt.Errorf("%w: a clone of more than %d bytes", ErrTooLarge, int64(maxClone)))
+				}
+			}
 		}
-	}
-	return commit, different, nil
+	}()
+	return bounded, func() { close(done); cancel(nil) }
 }
 
-// git runs git without a network.
-func git(ctx context.Context, args ...string) (string, error) { return gitOver(ctx, "", args...) }
+// size is the sum of the files beneath a folder that is being written.
+func size(dir string) (total int64) {
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		return nil
+	})
+	return total
+}
 
-// gitOver runs git, which speaks no other protocol, and without hooks: a user
-// whose core.hooksPath is relative would run those that lie in the source.
-// https://git-scm.com/docs/git#Documentation/git.txt-GITALLOWPROTOCOL
+// gitOver runs git over a network, with the user's configuration and credentials. It
+// speaks no other protocol, gives up a connection that hardly carries anything, and
+// runs no hook: a user whose core.hooksPath is relative would run those that lie in
+// the source. https://git-scm.com/docs/git#Documentation/git.txt-GITALLOWPROTOCOL
 func gitOver(ctx context.Context, protocol string, args ...string) (string, error) {
-	args = append([]string{"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false"}, args...)
+	args = append([]string{
+		"-c", "core.hooksPath=" + os.DevNull, "-c", "core.fsmonitor=false", "-c", "http.lowSpeedLimit=1024", "-c", "http.lowSpeedTime=60",
+	}, args...)
 	cmd := exec.CommandContext(ctx, "git", args...) // #nosec G204 -- addresses and commits are checked above
-	cmd.Env = append(environment(), "GIT_ALLOW_PROTOCOL="+protocol, "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1")
+	cmd.Env = append(ofUser(), "GIT_ALLOW_PROTOCOL="+protocol, "GIT_TERMINAL_PROMPT=0", "GIT_LFS_SKIP_SMUDGE=1")
 	out, err := cmd.CombinedOutput()
-	return strings.TrimSpace(string(out)), err
+	return plaintext.Redact(strings.TrimSpace(string(out))), err
 }
 
-// environment is that of this process without what names another repository than
-// the one in the folder, as hooks and "git rebase --exec" have it.
-func environment() []string {
+// ofUser is the environment of this process without what names another repository
+// than the one in the folder, as hooks and "git rebase --exec" have it.
+func ofUser() []string {
 	return slices.DeleteFunc(os.Environ(), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains([]string{
@@ -181,33 +204,4 @@ func environment() []string {
 			"GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE", "GIT_PREFIX", "GIT_SHALLOW_FILE",
 		}, name)
 	})
-}
-
-// harmless gives the variables that keep git in dir, the go command's too, from
-// running what the .git/config there names: it came with the checkout. What the
-// user configured stays. https://git-scm.com/docs/git-config#ENVIRONMENT
-func harmless(ctx context.Context, dir string) []string {
-	settings := [][2]string{{"core.hooksPath", os.DevNull}, {"core.fsmonitor", "false"}}
-	listed, err := git(ctx, "-C", dir, "config", "--list", "--show-scope", "--name-only", "-z")
-	if err != nil {
-		listed = "" // no repository, so nothing is read from it
-	}
-	fields := strings.Split(listed, "\x00")
-	for i := 0; i+1 < len(fields); i += 2 {
-		scope, name := fields[i], fields[i+1]
-		if scope != "local" && scope != "worktree" || !strings.HasPrefix(name, "filter.") {
-			continue
-		}
-		switch name[strings.LastIndexByte(name, '.'):] {
-		case ".clean", ".smudge", ".process":
-			settings = append(settings, [2]string{name, ""})
-		case ".required":
-			settings = append(settings, [2]string{name, "false"})
-		}
-	}
-	env := []string{fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(settings))}
-	for i, setting := range settings {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, setting[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, setting[1]))
-	}
-	return env
 }

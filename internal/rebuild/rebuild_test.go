@@ -227,7 +227,7 @@ func TestCloneRefuses(t *testing.T) {
 		{Repository: "http://example.com/r", Revision: commit},
 	} {
 		dir := filepath.Join(t.TempDir(), "source")
-		if err := origin.Clone(t.Context(), dir); !errors.Is(err, rebuild.ErrOrigin) {
+		if _, err := origin.Clone(t.Context(), dir); !errors.Is(err, rebuild.ErrOrigin) {
 			t.Errorf("%+v: got %v", origin, err)
 		}
 		if _, err := os.Stat(dir); !os.IsNotExist(err) {

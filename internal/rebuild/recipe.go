@@ -215,6 +215,15 @@ func (r Recipe) Command() string {
 	return strings.Join(words, " ")
 }
 
+// listArgs are the arguments that choose what is built, without those for linking
+// and for looking at the repository.
+func (r Recipe) listArgs() []string {
+	args := slices.DeleteFunc(slices.Clone(r.Args), func(arg string) bool {
+		return strings.HasPrefix(arg, "-ldflags=") || strings.HasPrefix(arg, "-buildvcs=")
+	})
+	return append(args, "-buildvcs=false")
+}
+
 // arguments are those of the go command.
 func (r Recipe) arguments(moduleDir, output string) []string {
 	return slices.Concat([]string{"-C", moduleDir, "build", "-o", filepath.Clean(output)}, r.Args, []string{r.Package})

@@ -26,7 +26,7 @@ func TestCloneKeepsItsProtocol(t *testing.T) {
 	t.Cleanup(server.Close)
 
 	origin := rebuild.Origin{Repository: server.URL + "/repository", Revision: strings.Repeat("0", 40)}
-	if err := origin.Clone(t.Context(), filepath.Join(t.TempDir(), "source")); !errors.Is(err, rebuild.ErrFetch) {
+	if _, err := origin.Clone(t.Context(), filepath.Join(t.TempDir(), "source")); !errors.Is(err, rebuild.ErrFetch) {
 		t.Errorf("got %v, want %v", err, rebuild.ErrFetch)
 	}
 	if asked.Load() {

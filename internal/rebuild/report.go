@@ -25,9 +25,12 @@ type Report struct {
 	Signers []string `json:"signers"`
 	// Source is what was built; Checkout is the folder it was in, if one was
 	// given, and Modified says that files in it differ from the commit.
-	Source    Origin     `json:"source"`
-	Checkout  string     `json:"checkout,omitempty"`
-	Modified  bool       `json:"modified,omitempty"`
+	Source   Origin `json:"source"`
+	Checkout string `json:"checkout,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	// LeftOut are files of the source that were not there to be built: links that
+	// lead out of it, and what is neither a file nor a folder.
+	LeftOut   []string   `json:"leftOut,omitempty"`
 	Platforms []Platform `json:"platforms"`
 	// Index is the outcome for the artifact as a whole.
 	Index Index `json:"index"`

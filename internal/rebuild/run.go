@@ -62,13 +62,13 @@ func Run(ctx context.Context, request Request) (report Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	checkout, err := r.checkout(ctx)
+	source, err := r.checkout(ctx)
 	if err != nil {
 		return Report{}, err
 	}
 	r.report.Same = true
 	for _, p := range all {
-		if err := r.build(ctx, checkout, p); err != nil {
+		if err := r.build(ctx, source, p); err != nil {
 			return Report{}, err
 		}
 	}
@@ -81,7 +81,7 @@ func (r *rebuilding) built() string { return cmp.Or(r.Keep, filepath.Join(r.work
 
 // build builds for one platform. The error is of the context or the disk; that it
 // cannot be built is an outcome.
-func (r *rebuilding) build(ctx context.Context, checkout string, from published) error {
+func (r *rebuilding) build(ctx context.Context, source Source, from published) error {
 	p, err := artifact.ReadPlatform(from.platform)
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (r *rebuilding) build(ctx context.Context, checkout string, from published)
 		return err
 	}
 	r.Status("building  %s", from.platform)
-	source := Source{Dir: checkout, Version: r.report.Version, Revision: r.report.Source.Revision}
+	source.Version, source.Revision = r.report.Version, r.report.Source.Revision
 	target := Target{OS: p.OS(), Arch: p.Arch(), Variant: p.Variant(), Executable: from.installed.Path, LDFlags: r.report.Source.LDFlags}
 	one.Comparison, err = r.try(ctx, source, target, filepath.Join(dir, p.Executable()))
 	if ctx.Err() != nil {
