@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"regexp"
 	"strings"
 
 	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
@@ -16,10 +17,10 @@ type platform struct{ os, arch string }
 // otherwise.
 func platformOf(image cloud.Image) platform {
 	p := platform{os: "linux", arch: "amd64"}
-	if os := strings.ToLower(image.OSType); os != "" {
+	if os := strings.ToLower(image.OSType); platformName.MatchString(os) {
 		p.os = os
 	}
-	if arch := strings.ToLower(image.Architecture); arch != "" {
+	if arch := strings.ToLower(image.Architecture); platformName.MatchString(arch) {
 		p.arch = arch
 	}
 	switch p.arch {
@@ -39,9 +40,13 @@ func platformOf(image cloud.Image) platform {
 func (p platform) String() string { return p.os + "/" + p.arch }
 
 func parsePlatform(text string) (platform, bool) {
-	os, arch, ok := strings.Cut(text, "/")
-	return platform{os: os, arch: arch}, ok && os != "" && arch != ""
+	os, arch, _ := strings.Cut(text, "/")
+	return platform{os: os, arch: arch}, platformName.MatchString(os) && platformName.MatchString(arch)
 }
+
+// platformName is what a system or an architecture may be called; an image may
+// say anything.
+var platformName = regexp.MustCompile(`^[a-z0-9_]{1,20}$`)
 
 // complete fills in what connector_config leaves open.
 func (p platform) complete(c provider.ConnectorConfig) provider.ConnectorConfig {

@@ -98,6 +98,9 @@ func (c *Client) GetImage(ctx context.Context, id string) (Image, error) {
 	if err := c.get(ctx, "show image "+id, image, "images/"+url.PathEscape(id), nil, &wire); err != nil {
 		return Image{}, err
 	}
+	if !strings.EqualFold(strings.ReplaceAll(wire.ID, "-", ""), strings.ReplaceAll(id, "-", "")) {
+		return Image{}, &Error{Op: "show image " + id, Kind: ErrTransient, Message: "the answer is about something else"}
+	}
 	if wire.Status != "active" {
 		return Image{}, &Error{Op: "show image " + id, Kind: ErrInvalid, Message: fmt.Sprintf("its status is %.40s, not active", wire.Status)}
 	}

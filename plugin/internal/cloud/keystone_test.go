@@ -252,3 +252,34 @@ func TestATokenThatNovaDoesNotTake(t *testing.T) {
 		}
 	})
 }
+
+// TestSecretsOfProxies: net/http shows the address of a proxy whose address is
+// wrong, the password included.
+func TestSecretsOfProxies(t *testing.T) {
+	t.Parallel()
+	for _, proxy := range []string{"http://ci:proxy-passw0rd@proxy.example:3128", "ci:proxy-passw0rd@:bad:port", "https://proxy-passw0rd@proxy"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, func(*http.Request) (*http.Response, error) {
+				return nil, fmt.Errorf("proxyconnect: invalid proxy address %q", proxy)
+			})
+			options := s.options()
+			options.LookupEnv = environment(map[string]string{"HTTPS_PROXY": proxy})
+			if _, err := Connect(t.Context(), options); err == nil || strings.Contains(err.Error(), "proxy-passw0rd") || !strings.Contains(err.Error(), "invalid proxy address") {
+				t.Errorf("%s: %v", proxy, err)
+			}
+		})
+	}
+}
+
+// TestTokensForNoProject are of no use: servers are made in one.
+func TestTokensForNoProject(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, func(r *http.Request) (*http.Response, error) {
+		answer := reply(http.StatusCreated, strings.ReplaceAll(stageLogin(time.Hour), `"project":`, `"domain":`))
+		answer.Header.Set("X-Subject-Token", stageToken)
+		return answer, nil
+	})
+	if _, err := Connect(t.Context(), s.options()); err == nil || !strings.Contains(err.Error(), "the token is for no project") {
+		t.Errorf("got %v", err)
+	}
+}

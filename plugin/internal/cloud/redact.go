@@ -31,9 +31,21 @@ const notShown = "(the rest repeats what was sent and is not shown)"
 // what requests carry for servers. Its methods may be called concurrently.
 type redactor struct {
 	mu    sync.Mutex
-	login []string
+	fixed []string        // for as long as the client lives
+	login []string        // of the credentials, present and past
 	known map[string]bool // what addSent got
 	sent  []string        // their letters and digits
+}
+
+// addFixed adds secrets that do not change.
+func (r *redactor) addFixed(secrets ...string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, secret := range secrets {
+		if len(secret) >= leastSecret {
+			r.fixed = append(r.fixed, secret)
+		}
+	}
 }
 
 // setLogin adds the secrets of the present credentials.
@@ -84,7 +96,7 @@ func (r *redactor) hide(message string) string {
 	}
 	letters, places := lettersOf(message)
 	r.mu.Lock()
-	for _, secret := range r.login {
+	for _, secret := range slices.Concat(r.fixed, r.login) {
 		if at := firstRun(message, secret, secretRun); at >= 0 {
 			end = min(end, at)
 		}

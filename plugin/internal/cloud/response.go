@@ -47,7 +47,10 @@ func failure(op, service string, err error, changes bool, secrets *redactor) *Er
 	case errors.As(err, &answer):
 		return answered(op, service, answer, changes, secrets)
 	default:
-		return &Error{Op: op, Kind: ErrTransient, Err: err, Doubtful: changes && !unsent(err)}
+		return &Error{
+			Op: op, Kind: ErrTransient, Err: err, Doubtful: changes && !unsent(err),
+			Message: quote(err.Error(), messageLimit, secrets),
+		}
 	}
 }
 

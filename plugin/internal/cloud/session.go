@@ -53,6 +53,7 @@ func openSession(ctx context.Context, opts Options) (*session, error) {
 		Transport: bounded{s.transport, answerLimit}, CheckRedirect: checkCall,
 	}}
 	s.provider.UseTokenLock()
+	s.secrets.addFixed(proxySecrets(opts.LookupEnv)...)
 	s.identify(s.provider)
 	if err := s.authenticate(ctx); err != nil {
 		return nil, err
@@ -66,9 +67,7 @@ func openSession(ctx context.Context, opts Options) (*session, error) {
 		}()
 		// The callers that wait for this token are not all cancelled when the
 		// one that happened to ask for it is.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), authTimeout)
-		defer cancel()
-		return s.authenticate(ctx)
+		return s.authenticate(context.WithoutCancel(ctx))
 	}
 	return s, nil
 }
@@ -138,9 +137,11 @@ func placeOf(result tokens.CreateResult, creds credentials) (place, endpoints, e
 		return place{}, endpoints{}, errors.New("authenticate: the catalogue is not of the form that the API has")
 	}
 	var here place
-	if project, err := result.ExtractProject(); err == nil && project != nil {
-		here.project = Resource{ID: project.ID, Name: project.Name}
+	project, err := result.ExtractProject()
+	if err != nil || project == nil || project.ID == "" {
+		return place{}, endpoints{}, &Error{Op: authenticating, Kind: ErrUnauthorized, Message: "the token is for no project, and servers are made in one; set project_name or project_id"}
 	}
+	here.project = Resource{ID: project.ID, Name: project.Name}
 	reached, err := chooseEndpoints(catalog.Entries, creds, here.project.ID)
 	if err != nil {
 		return place{}, endpoints{}, err
@@ -167,7 +168,7 @@ func (p place) String() string {
 	if p.region == "" {
 		return "project " + p.project.String()
 	}
-	return "project " + p.project.String() + " in region " + p.region
+	return Printable("project " + p.project.String() + " in region " + p.region)
 }
 
 // renewal is when to replace a token, by this machine's clock: the cloud's may

@@ -105,6 +105,22 @@ func newTransport(files tlsFiles, fixed http.RoundTripper) (http.RoundTripper, e
 	}, nil
 }
 
+// proxySecrets are what the addresses of proxies have between the scheme and the
+// host, which the errors of net/http show.
+func proxySecrets(lookupEnv func(string) (string, bool)) []string {
+	var secrets []string
+	for _, name := range []string{"HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"} {
+		address := env(lookupEnv, name)
+		if at := strings.LastIndexByte(address, '@'); at >= 0 {
+			user := strings.TrimPrefix(address[:at], "https://")
+			user = strings.TrimPrefix(user, "http://")
+			_, password, _ := strings.Cut(user, ":")
+			secrets = append(secrets, cmp.Or(password, user))
+		}
+	}
+	return secrets
+}
+
 // redirects is how many may follow each other.
 const redirects = 3
 
