@@ -1,6 +1,7 @@
 package rebuild
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -120,8 +121,11 @@ func (o Origin) Clone(ctx context.Context, dir string) (Source, error) {
 	if _, err := ownGit(ctx, dir, "cat-file", "-e", o.Revision+"^{commit}"); err != nil {
 		return Source{}, errors.Join(ctx.Err(), fmt.Errorf("%w: %s at %s: %w", ErrNoCommit, o.Repository, o.Revision, err))
 	}
-	if _, err := ownGit(ctx, dir, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", o.Revision); err != nil {
-		return Source{}, fmt.Errorf("checking out %s: %w", o.Revision, err)
+	// A few bytes of history can become any number of them here.
+	bounded, stop := whileSmall(ctx, dir)
+	defer stop()
+	if _, err := ownGit(bounded, dir, "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", o.Revision); err != nil {
+		return Source{}, cmp.Or(ctx.Err(), fmt.Errorf("checking out %s: %w", o.Revision, cmp.Or(context.Cause(bounded), err)))
 	}
 	leftOut, err := confineLinks(dir)
 	return Source{Dir: dir, Revision: o.Revision, LeftOut: leftOut, commit: o.Revision, top: dir}, err
