@@ -96,6 +96,9 @@ type Server struct {
 	ID, Name string
 	// Owned is true when the server carries the owner mark of the group.
 	Owned bool
+	// Process is what the server says of the process that made it, in words that a
+	// group does not read.
+	Process string
 	// Phase is what the server is doing; Detail says why in the cloud's words.
 	Phase  Phase
 	Detail string
@@ -113,3 +116,6 @@ type Server struct {
 	// Addresses are in the cloud's order, which means nothing.
 	Addresses []Address
 }
+
+// Going reports whether the cloud is deleting the server, or has.
+func (s Server) Going() bool { return s.Phase == Deleting || s.Phase == Kept || s.Phase == Gone }

@@ -122,7 +122,7 @@ func (g *Group) requeue(inst *instance, after time.Duration) {
 func (g *Group) accept(inst *instance, created Created) {
 	inst.id, inst.request = created.ID, created.Request
 	inst.stage = live
-	inst.born = g.now()
+	inst.born, inst.sure = g.now(), g.now()
 	inst.unplan()
 	g.log.Info("server accepted", "server", inst.name, "id", inst.id)
 	if inst.doomed {

@@ -75,8 +75,11 @@ func (g *Group) retryRemoval(inst *instance, err error) {
 	case err == nil:
 		inst.accepted, inst.seen = g.now(), true
 	case errors.Is(err, ErrUnanswered):
-		// The time in which the cloud could not be asked does not count.
-		inst.deathBegan = inst.deathBegan.Add(g.now().Sub(inst.tried))
+		if g.listed.Before(inst.tried) {
+			// The time in which the cloud could not be asked does not count. It does
+			// while the cloud answers and fails with this server only.
+			inst.deathBegan = inst.deathBegan.Add(g.now().Sub(inst.tried))
+		}
 		pause = min(firstRetry<<min(inst.attempts-1, 10), deleteRetry)
 	}
 	if g.closing && err != nil {

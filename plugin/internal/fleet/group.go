@@ -9,7 +9,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 )
 
-// Settings of a group. All but Random are required.
+// Settings of a group. All but Random and Peers are required.
 type Settings struct {
 	// Name is the first part of each server's name.
 	Name string
@@ -23,6 +23,8 @@ type Settings struct {
 	DeleteTimeout time.Duration
 	// Random returns numbers from 0 to below 1, which spread waits.
 	Random func() float64
+	// Peers knows who else serves the group; nil if nobody can.
+	Peers Peers
 }
 
 // Parallel is how many requests are sent side by side: Start at first, and Most
@@ -49,10 +51,14 @@ type Group struct {
 	strays     map[string]*instance // doubles of known names, by ID
 	tombstones map[string]tombstone // names that may never come back
 	foreign    map[string]bool      // IDs that carry the tag but are not ours
+	others     map[string]bool      // IDs of the group's servers that other processes made
+	toldPeers  map[string]bool      // names of those processes
+	ghosts     map[string]time.Time // IDs that are listed and do not exist, with the next attempt
 	peak       int                  // most instances and tombstones since the maps were made
 	deletion   deletionHabits
 	asking     int           // GETs planned or under way for servers that listings lack
 	quiet      chan struct{} // closed when there are none
+	listed     time.Time     // when a listing was last read
 	seq        int
 	closing    bool
 }
@@ -60,6 +66,9 @@ type Group struct {
 // New returns an empty group. [Group.Update] fills it with the servers that
 // exist, and [Group.Run] does its work.
 func New(settings Settings, cloud Cloud, log *slog.Logger, now func() time.Time) *Group {
+	if settings.Peers == nil {
+		settings.Peers = alone{}
+	}
 	return &Group{
 		settings:   settings,
 		cloud:      cloud,
@@ -72,6 +81,7 @@ func New(settings Settings, cloud Cloud, log *slog.Logger, now func() time.Time)
 		strays:     map[string]*instance{},
 		tombstones: map[string]tombstone{},
 		foreign:    map[string]bool{},
+		ghosts:     map[string]time.Time{},
 	}
 }
 
@@ -84,7 +94,7 @@ func (g *Group) Server(name string) (Server, error) {
 	switch {
 	case !ok:
 		return Server{}, ErrNoServer
-	case inst.stage != live || !inst.up:
+	case inst.stage != live || !inst.up || g.unclear(inst):
 		return Server{}, ErrNotRunning
 	default:
 		return inst.server, nil

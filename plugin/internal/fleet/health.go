@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// unsureGrace is how long the cloud may list servers and say nothing clear of one
+// until it gets no more jobs. Those that it has go on.
+const unsureGrace = 5 * time.Minute
+
+// unclear reports whether a server may no longer work for all that is known. An
+// outage of the whole cloud says nothing of a server.
+func (g *Group) unclear(inst *instance) bool { return g.listed.Sub(inst.sure) > unsureGrace }
+
 // freshEnough is how long the last word about a server is believed by a
 // health check.
 const freshEnough = 2 * time.Second
@@ -48,6 +56,8 @@ func (g *Group) checkKnown(name string) (id string, fresh bool, err error) {
 		return "", false, fmt.Errorf("%w: %s", ErrNotRunning, inst.why)
 	case !inst.up:
 		return "", false, fmt.Errorf("%w: not up yet", ErrNotRunning)
+	case g.unclear(inst):
+		return "", false, fmt.Errorf("%w: the cloud has said nothing clear of it for %s: %s", ErrNotRunning, unsureGrace, inst.words)
 	}
 	return inst.id, g.now().Sub(inst.looked) < freshEnough, nil
 }

@@ -44,6 +44,8 @@ type instance struct {
 	seen   bool             // the cloud is known to know it
 	doomed bool             // to be deleted as soon as a creation under way is settled
 	silent bool             // is not reported: a double, or one whose slot another name has
+	unsure bool             // the last word about it was Unknown
+	words  string           // what the cloud last said of it
 
 	reserved   time.Time // when the name was reserved
 	born       time.Time // when its creation was accepted or its server first seen
@@ -51,6 +53,7 @@ type instance struct {
 	suspected  time.Time // since when it is Suspect
 	confirmed  time.Time // when a GET last answered about it missing
 	looked     time.Time // when the cloud last said anything about it
+	sure       time.Time // when what it said was clear
 	deathBegan time.Time // since when it is condemned
 	accepted   time.Time // when the cloud took its deletion on
 	tried      time.Time // when its deletion was last tried

@@ -2,7 +2,6 @@ package fleet
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"time"
 )
@@ -13,22 +12,28 @@ const suspectGrace = time.Minute
 // reconcile compares a listing with the instances. The lock must be held.
 func (g *Group) reconcile(listed []Server) {
 	byName := map[string][]Server{}
-	foreign := map[string]bool{}
+	foreign, others, told, ghosts := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	for _, s := range listed {
+		if next, ghost := g.ghosts[s.ID]; ghost {
+			ghosts[s.ID] = next
+		}
 		switch {
+		case g.strays[s.ID] != nil:
+			g.observe(g.strays[s.ID], s)
+		case g.knows(s):
+			byName[s.Name] = append(byName[s.Name], s)
 		case !s.Owned || !IsName(g.settings.Name, s.Name):
 			foreign[s.ID] = true
 			g.reportForeign(s)
-		case g.strays[s.ID] != nil:
-			g.observe(g.strays[s.ID], s)
-		default:
+		case g.belongs(s, others, told):
 			byName[s.Name] = append(byName[s.Name], s)
 		}
 	}
-	g.foreign = foreign
+	g.foreign, g.others, g.toldPeers, g.ghosts = foreign, others, told, ghosts
 	for name, servers := range byName {
 		g.match(name, servers)
 	}
+	g.listed = g.now()
 }
 
 // match applies the listed servers of one name.
@@ -54,7 +59,7 @@ func (g *Group) match(name string, servers []Server) {
 			if s.ID == inst.id {
 				g.observe(inst, s)
 			} else {
-				g.condemnStray(s)
+				g.condemnDouble(s)
 			}
 		}
 	case gone:
@@ -88,7 +93,7 @@ func (g *Group) adopt(inst *instance, servers []Server) {
 	keep := choose(inst, servers)
 	for _, s := range servers {
 		if s.ID != keep.ID || s.ID != inst.id {
-			g.condemnStray(s)
+			g.condemnDouble(s)
 		}
 	}
 	if keep.ID == inst.id {
@@ -127,23 +132,46 @@ func first(a, b bool) int {
 func (g *Group) condemnRisen(name string, servers []Server) {
 	tomb := g.tombstones[name]
 	for _, s := range servers {
-		lags := s.ID == tomb.id && g.now().Sub(tomb.since) < birthGrace
-		if !lags {
-			g.condemnStray(s)
+		switch {
+		case s.ID != tomb.id:
+			g.condemnDouble(s)
+		case g.now().Sub(tomb.since) >= birthGrace:
+			g.doubtGhost(s)
 		}
 	}
 }
 
-// condemnStray deletes a server that doubles a name.
-func (g *Group) condemnStray(s Server) {
+// doubtGhost deletes a server that is listed although the cloud has said that it
+// does not exist. If it goes on saying so, the listing is wrong: that is said once,
+// and the server is tried again as rarely as a quarantined one.
+func (g *Group) doubtGhost(s Server) {
+	next, known := g.ghosts[s.ID]
+	if s.Phase == Gone || known && g.now().Before(next) {
+		return
+	}
+	message := ""
+	if !known {
+		message = "a server is listed that the cloud says does not exist; quarantined"
+	}
+	g.ghosts[s.ID] = g.now().Add(g.vary(quarantineRetry))
+	g.condemnStray(s, message)
+}
+
+// condemnDouble deletes a server that doubles a name.
+func (g *Group) condemnDouble(s Server) { g.condemnStray(s, "deleting a second server of one name") }
+
+// condemnStray deletes a server that is not reported to the host.
+func (g *Group) condemnStray(s Server, message string) {
 	if g.strays[s.ID] != nil || s.Phase == Gone {
 		return
 	}
 	g.seq++
 	stray := &instance{name: s.Name, id: s.ID, seq: g.seq, stage: live, silent: true, seen: true, server: s}
 	g.strays[s.ID] = stray
-	g.log.Warn("deleting a second server of one name", "server", s.Name, "id", s.ID)
-	g.condemn(stray, "double")
+	if message != "" {
+		g.log.Warn(message, "server", s.Name, "id", s.ID)
+	}
+	g.condemn(stray, "not this process's to keep")
 }
 
 // discover adds a server that carries the group's mark and name but is not
@@ -154,7 +182,7 @@ func (g *Group) discover(name string, servers []Server) {
 	inst := &instance{name: name, seq: g.seq, stage: live, reserved: g.now()}
 	g.instances[name] = inst
 	found := choose(inst, servers)
-	inst.id, inst.born = found.ID, g.birth(found)
+	inst.id, inst.born, inst.sure = found.ID, g.birth(found), g.now()
 	g.log.Info("server discovered", "server", name, "id", inst.id)
 	g.adopt(inst, servers)
 }
@@ -172,7 +200,7 @@ func (g *Group) birth(s Server) time.Time {
 // reportForeign says once that a server carries the tag but is not the
 // group's. It is left alone and gets no jobs.
 func (g *Group) reportForeign(s Server) {
-	if g.foreign[s.ID] {
+	if g.foreign[s.ID] || s.Going() {
 		return
 	}
 	g.log.Warn("a server carries the group's tag but not its name and owner mark; leaving it alone",
@@ -192,13 +220,7 @@ func (g *Group) observe(inst *instance, s Server) {
 		return
 	case Unknown, Building, Running, Deleting, Suspect, Broken:
 	}
-	if s.Phase != Unknown {
-		if len(s.Addresses) == 0 {
-			// Nova loses addresses from its cache at times; the server keeps them.
-			s.Addresses = inst.server.Addresses
-		}
-		inst.server = s
-	}
+	g.learn(inst, s)
 	if s.Phase != Suspect {
 		inst.suspected = time.Time{}
 	}
@@ -206,8 +228,6 @@ func (g *Group) observe(inst *instance, s Server) {
 		return
 	}
 	switch s.Phase {
-	case Building:
-		g.observeBuilding(inst, s)
 	case Running:
 		if !inst.up {
 			g.came(inst)
@@ -218,15 +238,30 @@ func (g *Group) observe(inst *instance, s Server) {
 		g.breakDown(inst, s)
 	case Deleting:
 		g.condemn(inst, "is being deleted")
-	case Unknown, Kept, Gone:
+	case Building, Unknown, Kept, Gone:
 	}
 }
 
-func (g *Group) observeBuilding(inst *instance, s Server) {
-	if age := g.now().Sub(inst.born); !inst.up && age > g.settings.BuildTimeout {
-		s.Detail = fmt.Sprintf("not up %s after its creation: %s", g.settings.BuildTimeout, s.Detail)
-		g.breakDown(inst, s)
+// learn keeps what the cloud says of a server. What it cannot tell now stays as
+// it was.
+func (g *Group) learn(inst *instance, s Server) {
+	inst.words = s.Detail
+	if s.Phase == Unknown {
+		if inst.stage == live && !inst.unsure {
+			inst.unsure = true
+			g.log.Warn("the cloud shows a status that says nothing of whether the server works", "server", inst.name, "id", inst.id, "status", s.Detail)
+		}
+		return
 	}
+	inst.unsure, inst.sure = false, g.now()
+	if len(s.Addresses) == 0 {
+		// Nova loses addresses from its cache at times; the server keeps them.
+		s.Addresses = inst.server.Addresses
+	}
+	if !s.Owned { // its metadata is gone before it is
+		s.Platform = inst.server.Platform
+	}
+	inst.server = s
 }
 
 func (g *Group) observeSuspect(inst *instance, s Server) {

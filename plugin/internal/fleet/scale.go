@@ -22,7 +22,7 @@ func (g *Group) room() int {
 	if g.closing {
 		return 0
 	}
-	room := g.settings.MaxSize - g.count((*instance).holdsSlot)
+	room := g.settings.MaxSize - g.count((*instance).holdsSlot) - len(g.others)
 	if g.gate.Holding(g.held()) {
 		waiting := g.count(func(i *instance) bool { return i.stage == queued && !i.sending })
 		room = min(room, backlog-waiting)

@@ -1,8 +1,10 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -208,7 +210,10 @@ func (g *Group) expire() {
 	defer g.mu.Unlock()
 	given := 0
 	for _, inst := range g.instances {
-		if inst.stage == queued && !inst.sending && g.now().Sub(inst.reserved) > g.settings.BuildTimeout {
+		switch {
+		case inst.stage == live && !inst.up:
+			g.expireBuild(inst)
+		case inst.stage == queued && !inst.sending && g.now().Sub(inst.reserved) > g.settings.BuildTimeout:
 			given++
 			g.bury(inst)
 		}
@@ -216,6 +221,19 @@ func (g *Group) expire() {
 	if given > 0 {
 		g.log.Warn("servers given up before they could be created", "servers", given, "after", g.settings.BuildTimeout.String())
 	}
+}
+
+// expireBuild gives up a server that is not up in time, whatever the cloud shows
+// of it, and if it shows nothing. One that is found at a start gets a moment more:
+// it may be up, and only its address be missing.
+func (g *Group) expireBuild(inst *instance) {
+	found := inst.born.Before(inst.reserved)
+	if g.now().Sub(inst.born) <= g.settings.BuildTimeout || found && g.now().Sub(inst.reserved) <= suspectGrace {
+		return
+	}
+	s := inst.server
+	s.Detail = fmt.Sprintf("not up %s after its creation: %s", g.settings.BuildTimeout, cmp.Or(inst.words, "the cloud says nothing of it"))
+	g.breakDown(inst, s)
 }
 
 type reportLine struct {
