@@ -114,7 +114,7 @@ func checkConcurrent(file, entry, autoscaler map[string]any) []Finding {
 		perServer = n
 	}
 	servers, _ := autoscaler["max_instances"].(int64)
-	could := min(max(servers, 0), maxSize) * perServer
+	could := min(max(servers, 0), int64(groupSize(autoscaler))) * perServer
 	findings := checkLimit("concurrent", file["concurrent"], could)
 	if findings == nil && (could > 1 || servers == 0) {
 		findings = note("concurrent", "is not set, so the runner runs one job at a time, however many servers there may be")

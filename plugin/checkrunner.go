@@ -112,8 +112,18 @@ func kindOf(value any) string {
 	}
 }
 
+// groupSize is how many servers the group can have.
+func groupSize(autoscaler map[string]any) int {
+	config, _ := autoscaler["plugin_config"].(map[string]any)
+	if n, ok := config["max_size"].(int64); ok && n > 0 && n < maxSize {
+		return int(n)
+	}
+	return maxSize
+}
+
 func checkMaxInstances(autoscaler map[string]any) []Finding {
 	const subject = "max_instances"
+	most := groupSize(autoscaler)
 	value, set := autoscaler[subject]
 	n, isNumber := value.(int64)
 	switch {
@@ -126,9 +136,13 @@ func checkMaxInstances(autoscaler map[string]any) []Finding {
 		if set {
 			is = "is 0, which sets no limit"
 		}
-		return note(subject, "%s, so the runner may ask for as many servers as the plugin makes: %d", is, maxSize)
-	case n > maxSize:
-		return []Finding{{Subject: subject, Detail: fmt.Sprintf("is %d, and a group has %d servers at most: the runner does not start; divide the servers over several [[runners]] entries", n, maxSize)}}
+		return note(subject, "%s, so the runner may ask for as many servers as the plugin makes: %d", is, most)
+	case n > int64(most):
+		remedy := "divide the servers over several [[runners]] entries"
+		if most < maxSize {
+			remedy = "raise max_size in plugin_config"
+		}
+		return []Finding{{Subject: subject, Detail: fmt.Sprintf("is %d, and the group has %d servers at most: the runner does not start; %s", n, most, remedy)}}
 	default:
 		return []Finding{{Subject: subject, Detail: fmt.Sprintf("up to %d servers", n), OK: true}}
 	}

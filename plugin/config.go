@@ -78,6 +78,23 @@ type Config struct {
 	//
 	// default: `10`, growing
 	MaxParallelCreates *int `json:"max_parallel_creates"`
+
+	// How many servers the group can have at most, 1 to 1000, over all processes
+	// that serve it on this machine. The runner does not start if `max_instances` is
+	// more. Set both to the same number to keep that limit while a runner's token is
+	// replaced: for a while two processes then serve the group, and each has its own
+	// `max_instances`.
+	//
+	// default: `1000`
+	MaxSize int `json:"max_size"`
+
+	// The absolute path of a folder for lock files, by which processes on this
+	// machine that serve the same group know of each other. It is created if it is
+	// missing, and only the runner's user may be able to write to it. Containers that
+	// can run at the same time need a common folder.
+	//
+	// default: `fleeting-plugin-openstack-<user ID>` in the folder for temporary files
+	LockDir string `json:"lock_dir"`
 }
 
 // ipv6 reports whether the runner connects to IPv6 addresses.
@@ -137,7 +154,7 @@ type ServerConfig struct {
 	// Extra Nova tags, 49 at most, each 1 to 60 characters without `/` and `,`.
 	Tags []string `json:"tags"`
 
-	// Metadata that servers get, 127 entries at most. A key has 1 to 255 letters,
+	// Metadata that servers get, 126 entries at most. A key has 1 to 255 letters,
 	// digits, blanks or any of `-_:.`, a value no more than 255 characters. The
 	// keys `fleeting:group`, `fleeting:network` and `fleeting:platform` are the
 	// plugin's own.

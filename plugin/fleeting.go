@@ -19,6 +19,7 @@ func (g *InstanceGroup) Update(ctx context.Context, report func(instance string,
 	if err != nil {
 		return err
 	}
+	state.owner.renew()
 	ctx, cancel := context.WithTimeout(ctx, updateTimeout)
 	defer cancel()
 	return state.group.Update(ctx, func(name string, s fleet.State) { report(name, provider.State(s)) })

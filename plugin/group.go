@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// maxSize is the most instances that one group may have.
+	// maxSize is the most servers that a group may have; a setting can lower it.
 	maxSize = 1000
 	// updateTimeout bounds one Update. Everything else of the runner's loop
 	// waits for it.
@@ -54,6 +54,7 @@ type running struct {
 	group     *fleet.Group
 	cloud     *openstack
 	connector provider.ConnectorConfig
+	owner     *ownership
 	log       hclog.Logger
 	stop      func() // ends the group's work and waits for it
 }
@@ -122,13 +123,19 @@ func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings 
 		client.Close()
 		return info, problems{*problem}.err()
 	}
+	owner, err := claim(ctx, g.config, client.Place(), logger)
+	if err != nil {
+		client.Close()
+		return info, err
+	}
 	config := g.config
 	// Read once: names may be looked up again, while the file changes.
 	config.Server.UserData, config.Server.UserDataFile = string(data), ""
 	openstack := newOpenStack(client, config, logger)
+	openstack.process = owner.mark()
 	openstack.supply.lookUp(ctx)
 	//nolint:contextcheck // the work outlives the call of Init that starts it
-	g.state = start(openstack, settings.ConnectorConfig, logger)
+	g.state = start(openstack, owner, settings.ConnectorConfig, logger)
 	found, _ := openstack.supply.get()
 	logger.Info("group ready", "cloud", g.config.Cloud, "name", g.config.Name, "tag", g.config.Tag,
 		"microversion", client.Microversion().String(), "flavor", found.flavor.Name, "image", found.image.ID)
@@ -136,7 +143,7 @@ func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings 
 	v := versionInfo(g.opts)
 	return provider.ProviderInfo{
 		ID:      fmt.Sprintf("openstack/%s/%s", g.config.Cloud, g.config.Name),
-		MaxSize: maxSize, Version: v.Version, BuildInfo: v.BuildInfo(),
+		MaxSize: g.config.MaxSize, Version: v.Version, BuildInfo: v.BuildInfo(),
 	}, nil
 }
 
@@ -159,10 +166,10 @@ func dial(ctx context.Context, config Config, opts options, logger hclog.Logger)
 }
 
 // start makes the group and the goroutines that do its work.
-func start(openstack *openstack, connector provider.ConnectorConfig, logger hclog.Logger) *running {
+func start(openstack *openstack, owner *ownership, connector provider.ConnectorConfig, logger hclog.Logger) *running {
 	config := openstack.config
 	group := fleet.New(fleet.Settings{
-		Name: config.Name, MaxSize: maxSize,
+		Name: config.Name, MaxSize: config.MaxSize, Peers: owner,
 		Creates: config.creates(), Deletes: fleet.Parallel{Start: deletesStart, Most: deletesMost},
 		BuildTimeout: time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
 		Random: rand.Float64,
@@ -181,11 +188,12 @@ func start(openstack *openstack, connector provider.ConnectorConfig, logger hclo
 		})
 	}
 	return &running{
-		group: group, cloud: openstack, connector: connector, log: logger,
+		group: group, cloud: openstack, connector: connector, owner: owner, log: logger,
 		stop: func() {
 			cancel()
 			workers.Wait()
 			openstack.client.Close()
+			owner.leave()
 		},
 	}
 }

@@ -3,12 +3,14 @@ package plugin
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
+	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/peers"
 )
 
 // GroupServer is a server that carries the tag of a group.
@@ -26,6 +28,14 @@ type GroupServer struct {
 	Created time.Time `json:"created"`
 	// Address is where the runner would connect to; empty if unknown.
 	Address string `json:"address"`
+	// Process is the process of the plugin that made the server, for people, and
+	// ProcessState what is known of it: "alive", "ended", or "unknown" for one that
+	// ran on another machine, in another container or as another user. Both are
+	// empty for foreign servers.
+	Process      string `json:"process,omitempty"`
+	ProcessState string `json:"process_state,omitempty"`
+
+	own bool // this process made it
 }
 
 // Foreign is the State of a server that carries the tag but is not the group's.
@@ -46,19 +56,30 @@ func (o *openstack) listed(ctx context.Context) ([]GroupServer, error) {
 	if err != nil {
 		return nil, err
 	}
+	folder, err := peers.Read(cmp.Or(o.config.LockDir, peers.Default()))
+	if err != nil {
+		return nil, fmt.Errorf("lock_dir: %w", err)
+	}
 	listed := make([]GroupServer, 0, len(servers))
 	for _, s := range servers {
 		internal, external := pick(s.Addresses, o.config.ipv6())
 		address := cmp.Or(external, internal)
-		listed = append(listed, GroupServer{
+		line := GroupServer{
 			Name: s.Name, ID: s.ID, State: stateForPeople(s, o.config.Name), Detail: s.Detail, Created: s.Created, Address: address,
-		})
+		}
+		if s.Owned {
+			line.describeProcess(folder, s.Process)
+		}
+		listed = append(listed, line)
 	}
 	slices.SortStableFunc(listed, func(a, b GroupServer) int { return a.Created.Compare(b.Created) })
 	return listed, nil
 }
 
 func stateForPeople(s fleet.Server, group string) string {
+	if s.Going() && fleet.IsName(group, s.Name) {
+		return string(fleet.BeingDeleted) // Nova may show no owner mark any more
+	}
 	if !s.Owned || !fleet.IsName(group, s.Name) {
 		return Foreign
 	}

@@ -20,6 +20,7 @@ type openstack struct {
 	config    Config
 	supply    *supply
 	addresses *addressBook
+	process   string // what servers say of the process that makes them
 }
 
 // newOpenStack returns a cloud whose servers can be listed and deleted. To create
@@ -119,7 +120,7 @@ func (o *openstack) spec(name string, found resources, image cloud.Image) cloud.
 	if metadata == nil {
 		metadata = map[string]string{}
 	}
-	metadata[ownerKey] = o.config.Tag
+	metadata[ownerKey], metadata[processKey] = o.config.Tag, o.process
 	// What a later process could not tell of the server while only Nova answers.
 	if p := platformOf(image); p != platformOf(cloud.Image{}) && len(metadata) < maxMetadata {
 		metadata[platformKey] = p.String()
@@ -164,7 +165,7 @@ func (o *openstack) Unlock(ctx context.Context, id string) error {
 func (o *openstack) server(s cloud.Server) fleet.Server {
 	server := fleet.Server{
 		ID: s.ID, Name: s.Name, Created: s.Created, Image: s.Image, Platform: s.Metadata[platformKey],
-		Owned:  o.owns(s),
+		Owned: o.owns(s), Process: s.Metadata[processKey],
 		Phase:  phaseOf(s.Status, s.TaskState, s.Fault),
 		Detail: detailOf(s),
 	}

@@ -39,7 +39,7 @@ func TestServersAreMadeAsConfigured(t *testing.T) {
 		want := []any{
 			"m1.small", "fleeting", "az-b", true,
 			[]string{"ci", "extra"},
-			map[string]string{"team": "a", "fleeting:group": "ci"},
+			map[string]string{"team": "a", "fleeting:group": "ci", "fleeting:process": server.Metadata["fleeting:process"]},
 			base64.StdEncoding.EncodeToString([]byte("#cloud-config\n")), 2, true,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

@@ -3,6 +3,7 @@ package plugin
 import (
 	"cmp"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ const (
 	// Nova's API can change a tag of any server, while both together with the
 	// name are not written by accident.
 	ownerKey = "fleeting:group"
+	// processKey is the metadata key of the process that made the server.
+	processKey = "fleeting:process"
 	// platformKey and networkKey are for later processes: the platform of the
 	// server, and the name of the network that it is reached on. They are written
 	// where they are needed and there is room.
@@ -42,7 +45,7 @@ const (
 )
 
 // ownKeys are the metadata keys of the plugin.
-func ownKeys() []string { return []string{ownerKey, platformKey, networkKey} }
+func ownKeys() []string { return []string{ownerKey, processKey, platformKey, networkKey} }
 
 // setTextDefaults takes an empty text for one that is not set.
 func (c *Config) setTextDefaults() {
@@ -60,6 +63,7 @@ func (c *Config) setTextDefaults() {
 func (c *Config) setNumberDefaults() {
 	c.BuildTimeout = cmp.Or(c.BuildTimeout, defaultBuildTimeout)
 	c.DeleteTimeout = cmp.Or(c.DeleteTimeout, defaultDeleteTimeout)
+	c.MaxSize = cmp.Or(c.MaxSize, maxSize)
 }
 
 // validate checks everything that needs no cloud.
@@ -81,6 +85,17 @@ func (c *Config) validate(found *problems) {
 	}
 	if n := c.MaxParallelCreates; n != nil && !found.has("max_parallel_creates") && (*n < 1 || *n > maxParallel) {
 		found.add("max_parallel_creates", "must be 1 to %d, not %d", maxParallel, *n)
+	}
+	c.validateLimits(found)
+}
+
+// validateLimits checks how many servers there may be, and where the locks are.
+func (c *Config) validateLimits(found *problems) {
+	if !found.has("max_size") && (c.MaxSize < 1 || c.MaxSize > maxSize) {
+		found.add("max_size", "must be 1 to %d, not %d", maxSize, c.MaxSize)
+	}
+	if c.LockDir != "" && !filepath.IsAbs(c.LockDir) {
+		found.add("lock_dir", "must be an absolute path, not %q", c.LockDir)
 	}
 }
 
@@ -214,8 +229,8 @@ func (s *ServerConfig) validateTags(groupTag string, found *problems) {
 }
 
 func (s *ServerConfig) validateMetadata(found *problems) {
-	if len(s.Metadata) > maxMetadata-1 {
-		found.add("server.metadata", "has %d entries; %d are allowed", len(s.Metadata), maxMetadata-1)
+	if most := maxMetadata - 2; len(s.Metadata) > most { // with owner and process
+		found.add("server.metadata", "has %d entries; %d are allowed", len(s.Metadata), most)
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.Metadata)) {
 		if !metadataKey.MatchString(key) {

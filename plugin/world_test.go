@@ -66,7 +66,10 @@ func (w *world) writeClouds(t testing.TB) {
 // config is a small valid configuration; change adds to it.
 func (w *world) config(change map[string]any) map[string]any {
 	server := map[string]any{"flavor": "m1.small", "image": "Ubuntu 24.04", "networks": []string{"private"}}
-	config := map[string]any{"cloud": sim.CloudPassword, "clouds_config": w.clouds, "name": groupName, "server": server}
+	config := map[string]any{
+		"cloud": sim.CloudPassword, "clouds_config": w.clouds, "name": groupName, "server": server,
+		"lock_dir": filepath.Join(filepath.Dir(w.clouds), "locks"),
+	}
 	for key, value := range change {
 		if inner, ok := strings.CutPrefix(key, "server."); ok {
 			server[inner] = value

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -296,8 +297,21 @@ func cleanup(ctx context.Context, c *call) error {
 }
 
 func table(w io.Writer, servers []plugin.GroupServer) {
-	fmt.Fprintln(w, "NAME\tSTATE\tADDRESS\tCREATED\tID\tDETAIL")
+	fmt.Fprintln(w, "NAME\tSTATE\tADDRESS\tCREATED\tPROCESS\tID\tDETAIL")
 	for _, s := range servers {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, s.Address, s.Created.UTC().Format(time.DateTime), s.ID, s.Detail)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, s.Address, s.Created.UTC().Format(time.DateTime), s.ProcessState, s.ID, s.Detail)
+	}
+	processes := map[string]string{}
+	for _, s := range servers {
+		if s.Process != "" {
+			processes[s.Process] = s.ProcessState
+		}
+	}
+	if len(processes) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nProcesses that made them:")
+	for _, process := range slices.Sorted(maps.Keys(processes)) {
+		fmt.Fprintf(w, "%s\t%s\n", processes[process], process)
 	}
 }

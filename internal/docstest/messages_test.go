@@ -76,7 +76,7 @@ func TestMessagesExist(t *testing.T) {
 // that speaks to a registry has, and one that golang.org/x/mod makes of parts.
 func others() []string {
 	return []string{
-		"malformed module path",
+		"connect: connection refused", "malformed module path",
 		"response status code 401", "response status code 404", "response status code 429",
 		"x509: certificate signed by unknown authority",
 	}

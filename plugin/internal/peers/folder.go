@@ -56,6 +56,9 @@ func (p Process) SameRunner(other Process) bool {
 	return p.Host == other.Host && p.Space == other.Space && p.Runner == other.Runner
 }
 
+// IsSelf reports whether it is the process that asks.
+func (p Process) IsSelf() bool { return p.PID == os.Getpid() && p.Space == space() }
+
 // RunnerGone reports whether the process that started this one has ended. It is
 // false when that cannot be told.
 func (p Process) RunnerGone() bool {
