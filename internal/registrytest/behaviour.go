@@ -185,7 +185,9 @@ func tagBehaviours() []Behaviour {
 // withoutAPI has no referrers API, and answers so.
 func withoutAPI(status int) func(testing.TB, http.Handler) http.Handler {
 	answer := fail(status, "UNSUPPORTED", "the operation is unsupported")
-	return func(tb testing.TB, next http.Handler) http.Handler { return silent(tb, when(path(referrerPath), answer)(tb, next)) }
+	return func(tb testing.TB, next http.Handler) http.Handler {
+		return silent(tb, when(path(referrerPath), answer)(tb, next))
+	}
 }
 
 // silent does not say that it has seen the subject of a manifest.
@@ -197,7 +199,9 @@ func silent(_ testing.TB, next http.Handler) http.Handler {
 
 func referrerBehaviours() []Behaviour {
 	instead := func(answer http.HandlerFunc) func(testing.TB, http.Handler) http.Handler {
-		return func(tb testing.TB, next http.Handler) http.Handler { return silent(tb, when(path(referrerPath), answer)(tb, next)) }
+		return func(tb testing.TB, next http.Handler) http.Handler {
+			return silent(tb, when(path(referrerPath), answer)(tb, next))
+		}
 	}
 	empty := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/vnd.oci.image.index.v1+json")

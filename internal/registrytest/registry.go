@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"net"
@@ -23,7 +24,9 @@ import (
 	"github.com/distribution/distribution/v3/configuration"
 	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd" // for WithPassword
 	"github.com/distribution/distribution/v3/registry/handlers"
-	_ "github.com/distribution/distribution/v3/registry/storage/driver/filesystem" // the storage of New
+	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
+	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
+	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/opencontainers/go-digest"
 	"github.com/sirupsen/logrus"
@@ -36,7 +39,8 @@ type Registry struct {
 	Host string
 	// Gate sees every request first.
 	Gate *Gate
-	root string
+	// storage is that of New.
+	storage storagedriver.StorageDriver
 	// plain is the registry itself.
 	plain http.Handler
 }
@@ -63,16 +67,18 @@ func WithPassword(user, password string) Option {
 // only), which distribution refuses unless configured to.
 func WithSparseIndexes() Option { return func(o *options) { o.sparse = true } }
 
-// New starts the distribution project's registry with its storage in a
-// temporary folder. It has no referrers API.
+// New starts the distribution project's registry with its storage in memory: on
+// disk it renames files that are open, which Windows does not allow. It has no
+// referrers API.
 func New(t testing.TB, opts ...Option) *Registry {
 	t.Helper()
 	quietLogs()
 	o := collect(opts)
-	root := t.TempDir()
+	registerStorage()
+	storage := inmemory.New()
 	cfg := &configuration.Configuration{Storage: configuration.Storage{
-		"filesystem": {"rootdirectory": root},
-		"delete":     {"enabled": true},
+		storageName: {storageName: storage},
+		"delete":    {"enabled": true},
 		"maintenance": {"uploadpurging": map[any]any{
 			"enabled": false, "age": "1h", "interval": "1h", "dryrun": false,
 		}},
@@ -91,7 +97,7 @@ func New(t testing.TB, opts ...Option) *Registry {
 	app := handlers.NewApp(context.Background(), cfg)
 	t.Cleanup(func() { _ = app.Shutdown() })
 	r := serve(t, app, o)
-	r.root = root
+	r.storage = storage
 	return r
 }
 
@@ -155,12 +161,12 @@ func serve(t testing.TB, h http.Handler, o options) *Registry {
 // (New only).
 func (r *Registry) RewriteBlob(t testing.TB, d digest.Digest, change func([]byte) []byte) {
 	t.Helper()
-	path := filepath.Join(r.root, "docker/registry/v2/blobs", d.Algorithm().String(), d.Encoded()[:2], d.Encoded(), "data")
-	b, err := os.ReadFile(path)
+	data := fmt.Sprintf("/docker/registry/v2/blobs/%s/%s/%s/data", d.Algorithm(), d.Encoded()[:2], d.Encoded())
+	b, err := r.storage.GetContent(t.Context(), data)
 	if err != nil {
 		t.Fatalf("reading a stored blob: %v", err)
 	}
-	if err := os.WriteFile(path, change(b), 0o600); err != nil {
+	if err := r.storage.PutContent(t.Context(), data, change(b)); err != nil {
 		t.Fatalf("rewriting a stored blob: %v", err)
 	}
 }
@@ -192,3 +198,20 @@ func writePasswordFile(t testing.TB, user, password string) string {
 // quietLogs silences the registry, which logs every request through logrus'
 // only global logger.
 var quietLogs = sync.OnceFunc(func() { logrus.SetOutput(io.Discard) }) //nolint:gochecknoglobals // logrus has one
+
+// storageName is that of a storage that is handed over as it is, so that tests can
+// get at what is in it.
+const storageName = "registrytest"
+
+type handedOver struct{}
+
+// Create returns the storage among the parameters.
+func (handedOver) Create(_ context.Context, parameters map[string]any) (storagedriver.StorageDriver, error) {
+	storage, ok := parameters[storageName].(storagedriver.StorageDriver)
+	if !ok {
+		return nil, fmt.Errorf("no storage among %v", parameters)
+	}
+	return storage, nil
+}
+
+var registerStorage = sync.OnceFunc(func() { factory.Register(storageName, handedOver{}) }) //nolint:gochecknoglobals // distribution has one list
