@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
@@ -221,11 +223,57 @@ func (i Installed) Verify(ctx context.Context) error {
 	if i.Foreign {
 		return fmt.Errorf("%s: %w: it has no receipt", i.Dir, ErrChanged)
 	}
-	root, err := os.OpenRoot(i.Dir)
+	for attempt := 1; ; attempt++ {
+		replaced, err := i.verify(ctx)
+		if err == nil || !replaced || attempt == maxReplaced {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(replacedPause):
+		}
+	}
+}
+
+// maxReplaced is how often a version is read because it was installed anew
+// meanwhile, or is away while it is.
+const (
+	maxReplaced   = 10
+	replacedPause = 20 * time.Millisecond
+)
+
+// verify reads the version once, and reports whether another folder is in its
+// place afterwards.
+func (i Installed) verify(ctx context.Context) (replaced bool, err error) {
+	root, before, err := openVersion(i.Dir)
 	if err != nil {
-		return err
+		return errors.Is(err, fs.ErrNotExist), err
 	}
 	defer func() { _ = root.Close() }()
+	if err := i.compare(ctx, root); err != nil {
+		after, statErr := os.Stat(i.Dir)
+		return statErr == nil && !os.SameFile(before, after), err
+	}
+	return false, nil
+}
+
+// openVersion opens the folder of a version.
+func openVersion(dir string) (root *os.Root, info fs.FileInfo, err error) {
+	err = durable.WhileInUse(func() error {
+		root, err = os.OpenRoot(dir)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	if info, err = root.Stat("."); err != nil {
+		return nil, nil, errors.Join(err, root.Close())
+	}
+	return root, info, nil
+}
+
+func (i Installed) compare(ctx context.Context, root *os.Root) error {
 	expected := map[string]bool{store.ReceiptName: true}
 	var problems []error
 	for _, file := range i.Receipt.Files {
@@ -234,7 +282,7 @@ func (i Installed) Verify(ctx context.Context) error {
 			problems = append(problems, fmt.Errorf("%s: %w", filepath.Join(i.Dir, file.Name), err))
 		}
 	}
-	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !expected[name] {
 			problems = append(problems, fmt.Errorf("%s: %w: it was not installed", filepath.Join(i.Dir, name), ErrChanged))
 		}
@@ -257,7 +305,11 @@ func verifyFile(ctx context.Context, root *os.Root, file ReceiptFile) (err error
 	if mode := fmt.Sprintf("%04o", info.Mode().Perm()); mode != file.Mode && runtime.GOOS != "windows" {
 		return fmt.Errorf("%w: mode is %s, was %s", ErrChanged, mode, file.Mode)
 	}
-	content, err := root.Open(file.Name)
+	var content *os.File
+	err = durable.WhileInUse(func() error {
+		content, err = root.Open(file.Name)
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
+	"unicode/utf16"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
@@ -20,6 +23,10 @@ var ErrShadowed = fmt.Errorf("%w: the runner would take another version", ErrRef
 // and that a reference given with [WithReferenced] stands for. It also matches
 // ErrRefused.
 var ErrNeeded = fmt.Errorf("%w: another reference needs that version", ErrRefused)
+
+// ErrLongPath reports a plugin that Windows could not start, for the length of the
+// path that it would have.
+var ErrLongPath = errors.New("the path is too long")
 
 // RunnerTakes gives what GitLab Runner takes for a reference: the greatest folder
 // whose name satisfies it, whoever put it there, whether there is anything in it
@@ -171,6 +178,9 @@ func (i *Installer) place(ctx context.Context, plugin store.Plugin, verified Ver
 	if err := i.refuseShadowed(ctx, plugin, verified.Reference, verified.Version, remove); err != nil {
 		return Installed{}, err
 	}
+	if err := i.startable(plugin, verified); err != nil {
+		return Installed{}, err
+	}
 	installed, err := i.install(ctx, plugin, verified, opts)
 	if diskfull.Is(err) {
 		err = fmt.Errorf("%w in %s: %s %s takes more than the %d bytes of its layer: %w",
@@ -196,3 +206,27 @@ func (l Lock) conflict(entry Locked) error {
 	}
 	return nil
 }
+
+// startable refuses an executable that Windows could not start for the length of
+// its path. The files could be written: the limit is that of starting programs.
+// https://learn.microsoft.com/en-us/windows/win32/api/processthreadsapi/nf-processthreadsapi-createprocessw
+func (i *Installer) startable(plugin store.Plugin, verified Verified) error {
+	if runtime.GOOS != "windows" {
+		return nil
+	}
+	dir, err := i.folder.store.Path(plugin, verified.Version)
+	if err != nil {
+		return err
+	}
+	return shortEnough(filepath.Join(dir, verified.payload.executable))
+}
+
+func shortEnough(path string) error {
+	if n := len(utf16.Encode([]rune(path))); n > maxProgramPath {
+		return fmt.Errorf("%w: %s has %d characters, and Windows starts no program whose path has more than %d", ErrLongPath, path, n, maxProgramPath)
+	}
+	return nil
+}
+
+// maxProgramPath is MAX_PATH without the zero at its end.
+const maxProgramPath = 259

@@ -232,6 +232,15 @@ func (d *doctor) checkFolder() (folder *installer.Folder, there bool) {
 	return folder, true
 }
 
+// onlyOwn is the command that keeps others out of a file or folder; chmod is it
+// where there are modes.
+func onlyOwn(path, chmod string) string {
+	if runtime.GOOS != "windows" {
+		return chmod + " " + path
+	}
+	return `icacls "` + path + `" /inheritance:r /grant:r *S-1-5-32-544:(OI)(CI)F *S-1-5-18:(OI)(CI)F`
+}
+
 // missingFolder is a problem if somebody named the folder: then it is meant to be
 // there. Where the runner looks by default nothing may have been installed yet; if
 // its configuration names something, that is a problem of its own.

@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"runtime"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/access"
 )
 
 // checkCredentials says as whom the registries of the plugins would be asked.
@@ -46,16 +45,13 @@ func (d *doctor) checkCredentials(ctx context.Context, plugins []installer.Confi
 
 // checkCredentialFile finds passwords that others may read.
 func (d *doctor) checkCredentialFile(name string) {
-	info, err := os.Stat(name)
+	others, err := access.Of(name)
 	if err != nil {
 		return
 	}
 	// It also names credential helpers, which are programs that are run.
 	d.guard("credentials", name, name)
-	if runtime.GOOS == "windows" {
-		return
-	}
-	if mode := info.Mode().Perm(); mode&0o044 != 0 {
-		d.add("credentials", "warning", fmt.Sprintf("others may read %s (%s)", name, mode), "chmod 600 "+name)
+	if others.Read != "" {
+		d.add("credentials", "warning", fmt.Sprintf("others may read %s: %s", name, others.Read), onlyOwn(name, "chmod 600"))
 	}
 }

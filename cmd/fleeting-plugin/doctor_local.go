@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 // checkLocal looks at a plugin that the configuration names by its path, or by
@@ -28,15 +30,25 @@ func (d *doctor) checkLocal(ctx context.Context, p installer.ConfigPlugin, start
 
 // localPath finds the executable, or says why the runner would not.
 func (d *doctor) localPath(text string) (string, error) {
-	if strings.ContainsRune(filepath.ToSlash(text), '/') {
+	if places.IsPath(text) || strings.Contains(text, "/") {
 		return text, executable(text)
 	}
 	for _, folder := range filepath.SplitList(d.app.Env("PATH")) {
-		if path := filepath.Join(folder, text); filepath.IsAbs(path) && executable(path) == nil {
-			return path, nil
+		for _, ending := range d.endings() {
+			if path := filepath.Join(folder, text+ending); filepath.IsAbs(path) && executable(path) == nil {
+				return path, nil
+			}
 		}
 	}
 	return "", fmt.Errorf("%s is in no folder of PATH", text)
+}
+
+// endings are what the name of a program may leave out.
+func (d *doctor) endings() []string {
+	if runtime.GOOS != "windows" {
+		return []string{""}
+	}
+	return append([]string{""}, strings.Split(strings.ToLower(cmp.Or(d.app.Env("PATHEXT"), ".com;.exe;.bat;.cmd")), ";")...)
 }
 
 func executable(path string) error {

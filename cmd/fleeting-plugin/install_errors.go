@@ -106,6 +106,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrNoPlatform, cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
 		{installer.ErrNotInstalled, cli.NotFound, "fleeting-plugin list shows what is installed; fleeting-plugin install REF installs"},
 		{installer.ErrNotPlugin, cli.Failed, "check the reference: fleeting-plugin inspect REF"},
+		{installer.ErrLongPath, cli.Usage, "choose a shorter folder: --dir DIR, and FLEETING_PLUGIN_PATH for the runner"},
 		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
 		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
 		{installer.ErrInvalidPlatform, cli.Usage, "write it as os/arch[/variant], such as linux/arm64 or linux/arm/v7"},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 
@@ -75,18 +76,23 @@ func (f *folderFlags) path() (string, error) {
 // beneath is a folder in the tree of an image. Neither .. nor a link in the
 // tree leads out of it.
 func beneath(tree, dir string) (string, error) {
-	inside := strings.TrimPrefix(filepath.Clean(string(filepath.Separator)+filepath.ToSlash(strings.TrimPrefix(dir, filepath.VolumeName(dir)))), string(filepath.Separator))
+	// With slashes: a path of Windows that begins with two is that of a share.
+	inside := strings.Trim(path.Clean("/"+filepath.ToSlash(strings.TrimPrefix(dir, filepath.VolumeName(dir)))), "/")
+	whole := filepath.Join(tree, filepath.FromSlash(inside))
 	root, err := os.OpenRoot(tree)
 	if errors.Is(err, fs.ErrNotExist) {
-		return filepath.Join(tree, inside), nil
+		return whole, nil
 	}
 	if err != nil {
 		return "", cli.WithCode(err, cli.Usage)
 	}
 	defer func() { _ = root.Close() }()
 	at := ""
-	for element := range strings.SplitSeq(filepath.ToSlash(inside), "/") {
+	for element := range strings.SplitSeq(inside, "/") {
 		at = filepath.Join(at, element)
+		if at == "" {
+			break // the tree itself
+		}
 		_, err := root.Stat(at)
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -95,7 +101,7 @@ func beneath(tree, dir string) (string, error) {
 			return "", cli.Hint(cli.WithCode(fmt.Errorf("--root %s: %w", tree, err), cli.Refused), "a link in the tree leads out of it; name the folder that it means with --dir")
 		}
 	}
-	return filepath.Join(tree, inside), nil
+	return whole, nil
 }
 
 // named says that somebody chose the folder, and how.

@@ -17,6 +17,7 @@ const (
 	// junction.
 	writing = windows.FILE_WRITE_DATA | windows.FILE_APPEND_DATA | windows.FILE_WRITE_ATTRIBUTES | deleteChild |
 		windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER | windows.GENERIC_WRITE | windows.GENERIC_ALL
+	replacing   = deleteChild | windows.DELETE | windows.WRITE_DAC | windows.WRITE_OWNER | windows.GENERIC_ALL
 	reading     = windows.FILE_READ_DATA | windows.GENERIC_READ | windows.GENERIC_ALL
 	deleteChild = 0x40
 
@@ -57,9 +58,10 @@ func described(descriptor *windows.SECURITY_DESCRIPTOR) (Access, error) {
 	if list == nil {
 		return Access{Write: "everyone: it has no access list", Read: "everyone: it has no access list"}, nil
 	}
-	var write, read []string
+	var write, read, replace []string
 	if !trusted.has(owner) {
 		write = append(write, "its owner "+nameOf(owner))
+		replace = slices.Clone(write)
 	}
 	for i := range uint32(list.AceCount) {
 		var entry *windows.ACCESS_ALLOWED_ACE
@@ -77,8 +79,11 @@ func described(descriptor *windows.SECURITY_DESCRIPTOR) (Access, error) {
 		if entry.Mask&reading != 0 {
 			read = append(read, nameOf(sid))
 		}
+		if entry.Mask&replacing != 0 {
+			replace = append(replace, nameOf(sid))
+		}
 	}
-	return Access{Write: joined(write), Read: joined(read)}, nil
+	return Access{Write: joined(write), Read: joined(read), replace: joined(replace)}, nil
 }
 
 func joined(names []string) string {
@@ -135,8 +140,12 @@ func nameOf(sid *windows.SID) string {
 	return domain + `\` + account
 }
 
-// replaces says who may put something else at a path.
-func replaces(path string, _ fs.FileInfo, _ bool) (string, error) {
+// replaces says who may put something else at a path. In a folder on the way others
+// may make files and folders, as in that of a drive.
+func replaces(path string, info fs.FileInfo, last bool) (string, error) {
 	found, err := of(path)
+	if info.IsDir() && !last {
+		return found.replace, err
+	}
 	return found.Write, err
 }

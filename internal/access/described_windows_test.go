@@ -34,7 +34,6 @@ func TestDescribed(t *testing.T) {
 		"another user owns it":                  {"O:S-1-5-21-1-2-3-1005D:P(A;;FA;;;SY)", "its owner", ""},
 		"the machine's administrator":           {"O:S-1-5-21-1-2-3-500D:P(A;;FA;;;S-1-5-21-1-2-3-512)", "", ""},
 		"denied, and so not allowed":            {admins + "(D;;FA;;;WD)", "", ""},
-		"no access list":                        {"O:BAG:BAD:NO_ACCESS_CONTROL", "everyone", "everyone"},
 		"an empty access list":                  {"O:BAG:BAD:P", "", ""},
 		"a service account of its own":          {admins + "(A;OICI;FA;;;S-1-5-80-1-2-3-4-5)", "s-1-5-80-1-2-3-4-5", "s-1-5-80-1-2-3-4-5"},
 	} {
@@ -63,6 +62,25 @@ func TestNoAccessList(t *testing.T) {
 	}
 	if got, err := described(descriptor); err != nil || !says(got.Write, "everyone") || !says(got.Read, "everyone") {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestReplacing: on the way to a file it does not matter that users may make
+// folders, as they may in that of a drive.
+func TestReplacing(t *testing.T) {
+	t.Parallel()
+	for sddl, want := range map[string]string{
+		"O:BAG:BAD:P(A;OICI;FA;;;BA)(A;OICI;0x1200a9;;;BU)(A;CI;LC;;;BU)(A;CIIO;DC;;;BU)(A;OICIIO;0x1301bf;;;AU)(A;;LC;;;AU)": "",
+		"O:BAG:BAD:P(A;OICI;FA;;;BA)(A;OICI;0x1301bf;;;AU)":                                                                   "authenticated",
+		"O:BAG:BAD:P(A;OICI;FA;;;BA)(A;;0x40;;;WD)":                                                                           "everyone",
+	} {
+		descriptor, err := windows.SecurityDescriptorFromString(sddl)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := described(descriptor); err != nil || !says(got.replace, want) {
+			t.Errorf("%s: %+v, %v; want %q", sddl, got, err, want)
+		}
 	}
 }
 

@@ -71,6 +71,10 @@ func RemoveAll(path string) error {
 	return waiting(patience, func() error { return os.RemoveAll(path) })
 }
 
+// WhileInUse repeats what reads while it fails because a file is being replaced or
+// moved at this moment, for up to five seconds.
+func WhileInUse(read func() error) error { return waiting(patience, read) }
+
 // InUse reports whether a rename or removal failed because another process has
 // the file open or runs it. Windows has the same error for files that this
 // process has no right to change. Other systems never fail so.

@@ -31,7 +31,11 @@ type Layout struct {
 
 // CreateLayout opens the layout in dir, making it if it is not there.
 func CreateLayout(ctx context.Context, dir string) (*Layout, error) {
-	store, err := oci.NewWithContext(ctx, dir)
+	var store *oci.Store
+	err := durable.WhileInUse(func() (err error) {
+		store, err = oci.NewWithContext(ctx, dir)
+		return err
+	})
 	if err != nil {
 		return nil, wrap("open layout", dir, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
@@ -61,7 +62,11 @@ func TestLayoutIndexIsWhole(t *testing.T) {
 			running = false
 		default:
 		}
-		raw, err := os.ReadFile(filepath.Join(dir, ocispec.ImageIndexFile))
+		var raw []byte
+		err := durable.WhileInUse(func() (err error) {
+			raw, err = os.ReadFile(filepath.Join(dir, ocispec.ImageIndexFile))
+			return err
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

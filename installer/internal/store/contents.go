@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/mod/module"
 
@@ -52,6 +53,9 @@ func (s *Store) Versions(p Plugin) ([]Entry, error) {
 			continue
 		}
 		entry, err := s.read(p, v, filepath.Join(dir, name.Name()))
+		if errors.Is(err, ErrNotInstalled) {
+			continue // removed meanwhile
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -120,18 +124,40 @@ func (s *Store) Version(p Plugin, v version.Version) (Entry, error) {
 }
 
 func (s *Store) read(p Plugin, v version.Version, dir string) (Entry, error) {
-	entry := Entry{Plugin: p, Version: v, Dir: dir}
-	receipt, err := ReadReceipt(dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Entry{}, fmt.Errorf("receipt of %s %s: %w", p.name, v, err)
+	for range readAttempts {
+		receipt, err := ReadReceipt(dir)
+		if err == nil {
+			return Entry{Plugin: p, Version: v, Dir: dir, Receipt: receipt}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return Entry{}, fmt.Errorf("receipt of %s %s: %w", p.name, v, err)
+		}
+		if isFolder(dir) {
+			return Entry{Plugin: p, Version: v, Dir: dir}, nil
+		}
+		// Where folders cannot change places in one step, it is away for a moment
+		// while it is installed anew.
+		time.Sleep(readPause)
 	}
-	entry.Receipt = receipt
-	return entry, nil
+	return Entry{}, fmt.Errorf("%s %s: %w in %s", p.name, v, ErrNotInstalled, s.root)
 }
+
+const (
+	readAttempts = 10
+	readPause    = 20 * time.Millisecond
+)
 
 // ReadReceipt gives the receipt in the folder of a version; the error is that of
 // the file system.
-func ReadReceipt(dir string) (_ []byte, err error) {
+func ReadReceipt(dir string) (content []byte, err error) {
+	err = durable.WhileInUse(func() error {
+		content, err = readReceipt(dir)
+		return err
+	})
+	return content, err
+}
+
+func readReceipt(dir string) (_ []byte, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, err
