@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -26,6 +27,11 @@ type ScanOptions struct {
 	// Include are the names of companion files that are published although they
 	// look private: keys, credentials, hidden files, leftovers, sources.
 	Include []string
+	// Executables are the names of companion files that are executable, if it is not
+	// nil; no other is then. Nil leaves it to the modes of the files. On Windows,
+	// where files have none, nil refuses companions for other systems. Files for
+	// Windows are executable by the end of their name in any case.
+	Executables []string
 	// Now is the clock that the times of files are compared with, to tell
 	// whether a later change of one would show. Default: time.Now.
 	Now func() time.Time
@@ -145,11 +151,16 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 		}
 		warnings, err := d.inputs[i].check()
 		d.warnings = append(d.warnings, warnings...)
-		problems = append(problems, err, refusePrivate(d.inputs[i], opts.Include))
+		problems = append(problems, err, refusePrivate(d.inputs[i], opts.Include), d.inputs[i].settleModes(opts.Executables, runtime.GOOS != "windows"))
 	}
 	for _, name := range opts.Include {
 		if !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
 			problems = append(problems, &InputError{Path: name, Problem: "is to be included and is in no platform's folder", Remedy: "give --include the name of a file beside an executable"})
+		}
+	}
+	for _, name := range opts.Executables {
+		if name != "" && !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
+			problems = append(problems, &InputError{Path: name, Problem: "is to be executable and is in no platform's folder", Remedy: "give --executable the name of a file beside an executable"})
 		}
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -56,6 +56,32 @@ func collect(dir string, p artifact.Platform) ([]file, error) {
 	return files, nil
 }
 
+// settleModes decides which companions are executable, so that the same files make
+// the same layer on every system. Without modes nothing tells those for a system
+// that has them.
+func (in *input) settleModes(executables []string, modes bool) error {
+	var problems []error
+	for i := range in.files {
+		f := &in.files[i]
+		switch {
+		case f.name == in.platform.Executable():
+		case in.platform.OS() == "windows":
+			f.executable = slices.Contains(windowsExecutables(), strings.ToLower(filepath.Ext(f.name)))
+		case executables != nil:
+			f.executable = slices.Contains(executables, f.name)
+		case !modes:
+			problems = append(problems, &InputError{
+				Path: f.path, Problem: "may be executable or not: this system does not tell for " + in.platform.String(),
+				Remedy: "name the companions that are executable with --executable NAME, or give --executable '' if none is",
+			})
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// windowsExecutables are the endings of files whose content Windows executes.
+func windowsExecutables() []string { return []string{".exe", ".dll", ".com", ".bat", ".cmd"} }
+
 // single returns one executable, under the name that it has in the artifact.
 func single(path string, p artifact.Platform) ([]file, error) {
 	f, err := regular(path, p.Executable())

@@ -29,6 +29,7 @@ type packFlags struct {
 	platforms    []string
 	goreleaserID string
 	include      []string
+	executables  []string
 	skipRun      bool
 	skipSBOM     bool
 	noCache      bool
@@ -59,6 +60,8 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 	flags.StringArrayVar(&p.platforms, "platform", nil, "`os/arch=PATH` of an executable or a folder with it (repeatable; DIR is not read then)")
 	flags.StringArrayVar(&p.windowsBases, "windows-base", nil,
 		"`IMAGE` that Windows images are built on as well, so that they run as containers (repeatable, one per build of Windows)")
+	flags.StringArrayVar(&p.executables, "executable", nil,
+		"`name` of a companion file that is executable; no other is then (repeatable; '' for none; default: by their modes)")
 	flags.StringArrayVar(&p.include, "include", nil,
 		"`NAME` of a file beside an executable that is published although it looks like a key, credentials, a hidden file, a leftover or source code (repeatable)")
 	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version, nor look for that in the others")
@@ -69,7 +72,7 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 
 // scan finds and checks the executables; args is empty or a folder.
 func (p *packFlags) scan(ctx context.Context, args []string, version packager.Version) (*packager.Dist, error) {
-	opts := packager.ScanOptions{GoreleaserID: p.goreleaserID, Include: p.include, Platforms: map[string]string{}}
+	opts := packager.ScanOptions{GoreleaserID: p.goreleaserID, Include: p.include, Executables: p.executables, Platforms: map[string]string{}}
 	for _, s := range p.platforms {
 		platform, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
