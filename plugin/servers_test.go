@@ -299,10 +299,10 @@ func TestLimitIsExplainedOnce(t *testing.T) {
 		name   string
 		config map[string]any
 		says   []string
-		lines  int // a quota is tried again after 1 and 2 minutes, a full cloud after 10, 20, 40, … s
+		lines  int // a quota is tried again after 1 and 2 minutes, a full cloud after 3, 6, 12, … s
 	}{
 		{"quota", map[string]any{"cloud": sim.CloudTiny}, []string{"Quota exceeded for instances", "2 of 2 instances", "HTTP 403", "req-"}, 3},
-		{"no host", map[string]any{"server.flavor": "m1.toobig"}, []string{"No valid host was found", "no capacity", "req-"}, 6},
+		{"no host", map[string]any{"server.flavor": "m1.toobig"}, []string{"No valid host was found", "no capacity", "req-"}, 8},
 		{
 			"volume quota",
 			map[string]any{"cloud": sim.CloudTiny, "server.volume_size": 50, "server.flavor": "m1.nodisk"},
@@ -323,7 +323,7 @@ func TestLimitIsExplainedOnce(t *testing.T) {
 				if w.log.lines(append([]string{"scale-up limited"}, row.says...)...) == 0 {
 					t.Errorf("the log does not say %q:\n%s", row.says, w.log)
 				}
-				if got := w.Count(sim.OpServerCreate); got > 11 {
+				if got := w.Count(sim.OpServerCreate); got > 13 {
 					t.Errorf("creations in 3 minutes: %d", got)
 				}
 				s.stop(t)

@@ -4,16 +4,16 @@ import "time"
 
 const (
 	// FirstPause and LongestPause bound a pause of a [Breaker].
-	FirstPause   = 30 * time.Second
+	FirstPause   = 10 * time.Second
 	LongestPause = 10 * time.Minute
 	// Surplus is how many more servers must have failed than come up, lately,
-	// to open a [Breaker]. While most come up the surplus does not grow: with
-	// three of ten failing it reaches five once in some hundred servers, and
-	// with all failing after five.
-	Surplus = 5
-	// probes is how many creations find out whether servers come up again. Two,
-	// because one may meet the one bad host of many.
-	probes = 2
+	// to open a [Breaker]. While most come up it does not grow: with three of ten
+	// failing it gets to eight once in thousands of servers, with every second one
+	// failing after some seventy, and with all failing after eight.
+	Surplus = 8
+	// probes is how many creations find out whether servers come up again. If
+	// every second host is bad, all three meet one in one of eight times.
+	probes = 3
 )
 
 // Breaker holds creations back while servers do not come up. It opens when

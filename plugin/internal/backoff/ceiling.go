@@ -7,7 +7,7 @@ const (
 	// creation beyond it is tried. People raise a quota; hosts become free by
 	// themselves.
 	QuotaPause = time.Minute
-	RoomPause  = 10 * time.Second
+	RoomPause  = 3 * time.Second
 	// LongestTrial is where doubling that pause stops.
 	LongestTrial = 10 * time.Minute
 	// memory is how long a ceiling counts that was not met again.
@@ -23,9 +23,9 @@ const (
 // four, until the cloud refuses again or the ceiling is dropped.
 type Ceiling struct {
 	met    bool
-	count  int // servers that the cloud bears
-	step   int // creations that may be tried beyond it
-	pause  time.Duration
+	count  int           // servers that the cloud bears
+	step   int           // creations that may be tried beyond it
+	pause  time.Duration // the last one before a trial; 0 if that came up
 	until  time.Time // the next trial
 	since  time.Time // the last refusal
 	trial  int       // counts refusals
@@ -68,7 +68,7 @@ func (c *Ceiling) full(now time.Time, r *Request, borne int, first time.Duration
 		return 0, false
 	}
 	switch {
-	case !c.met:
+	case !c.met || c.pause == 0:
 		c.pause = first
 	case r.beyond:
 		c.pause = min(2*c.pause, LongestTrial)
@@ -95,6 +95,7 @@ func (c *Ceiling) came(r *Request, borne int) (dropped bool) {
 		return false
 	}
 	c.step++
+	c.pause = 0
 	c.count = max(c.count, borne)
 	if c.step <= proven {
 		return false

@@ -48,11 +48,11 @@ func TestBreakerOpensWhenFailuresDominate(t *testing.T) {
 		outcomes []bool
 		open     bool
 	}{
-		"four in a row":                  {[]bool{fails, fails, fails, fails}, false},
-		"five in a row":                  {[]bool{fails, fails, fails, fails, fails}, true},
+		"seven in a row":                 {[]bool{fails, fails, fails, fails, fails, fails, fails}, false},
+		"eight in a row":                 {[]bool{fails, fails, fails, fails, fails, fails, fails, fails}, true},
 		"as many of each":                {[]bool{fails, up, fails, up, fails, up, fails, up, fails, up, fails, up}, false},
-		"two of three":                   {[]bool{fails, fails, up, fails, fails, up, fails, fails, up, fails, fails, up, fails, fails}, true},
-		"success long ago helps nothing": {[]bool{up, up, up, up, up, up, fails, fails, fails, fails, fails}, true},
+		"three of four":                  {[]bool{fails, fails, fails, up, fails, fails, fails, up, fails, fails, fails, up, fails, fails, fails, up, fails}, true},
+		"success long ago helps nothing": {[]bool{up, up, up, up, up, up, fails, fails, fails, fails, fails, fails, fails, fails}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,8 +75,8 @@ func TestBreakerOpensWhenFailuresDominate(t *testing.T) {
 	}
 }
 
-// TestPausesDouble: with every probe failing, two of them go out after 30 s, a
-// minute and so on, up to ten minutes apart.
+// TestPausesDouble: with every probe failing, three of them go out after 10, 20,
+// 40 seconds and so on, up to ten minutes apart.
 func TestPausesDouble(t *testing.T) {
 	t.Parallel()
 	gate, now := backoff.NewGate(10, 10, even), epoch()
@@ -84,26 +84,28 @@ func TestPausesDouble(t *testing.T) {
 	var got []time.Duration
 	for range 8 {
 		if !began {
-			t.Fatal("the failure of both probes began no pause")
+			t.Fatal("the failure of all probes began no pause")
 		}
+		began = false
 		got = append(got, pause)
 		if wait := held(t, gate, now, 0); wait != pause {
 			t.Errorf("held back for %v, want %v", wait, pause)
 		}
 		now = now.Add(pause)
-		first, second := send(t, gate, now, 0), send(t, gate, now, 0)
+		probes := []*backoff.Request{send(t, gate, now, 0), send(t, gate, now, 0), send(t, gate, now, 0)}
 		if _, hold := gate.Send(now, 0); hold == nil {
-			t.Error("a third probe was let through")
+			t.Error("a fourth probe was let through")
 		}
-		gate.Took(first, 0)
-		gate.Took(second, 0)
-		if _, began = gate.Failed(now, first); began {
-			t.Error("one failing probe began a pause")
+		for _, probe := range probes {
+			gate.Took(probe, 0)
+			if began {
+				t.Error("the pause began before all probes had failed")
+			}
+			pause, began = gate.Failed(now, probe)
 		}
-		pause, began = gate.Failed(now, second)
 	}
 	s, m := time.Second, time.Minute
-	if diff := cmp.Diff([]time.Duration{30 * s, m, 2 * m, 4 * m, 8 * m, 10 * m, 10 * m, 10 * m}, got); diff != "" {
+	if diff := cmp.Diff([]time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 320 * s, 10 * m, 10 * m}, got); diff != "" {
 		t.Errorf("pauses (-want +got):\n%s", diff)
 	}
 }
@@ -156,8 +158,9 @@ func TestAServerThatComesUpClosesTheBreaker(t *testing.T) {
 		gate, _ := open(t)
 		now := epoch().Add(backoff.FirstPause)
 		for range 3 {
-			gate.Took(send(t, gate, now, 0), 0)
-			gate.Took(send(t, gate, now, 0), 0)
+			for range 3 {
+				gate.Took(send(t, gate, now, 0), 0)
+			}
 			now = now.Add(backoff.FirstPause)
 		}
 	})

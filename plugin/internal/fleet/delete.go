@@ -10,8 +10,10 @@ import (
 
 const (
 	// deleteRetry is the pause between two attempts to delete a server, firstRetry
-	// that after one which the cloud did not answer.
+	// that after one which the cloud did not answer, and deleteAgain that after an
+	// accepted one which had no effect.
 	deleteRetry = time.Minute
+	deleteAgain = 5 * time.Second
 	// forceWindow is how long forced deletions are tried before a server is
 	// quarantined.
 	forceWindow = 5 * time.Minute
@@ -41,9 +43,10 @@ func (g *Group) condemn(inst *instance, why string) {
 
 // remove makes one attempt to delete a server.
 func (g *Group) remove(ctx context.Context, inst *instance, ticket *backoff.Request) {
-	err := g.tryRemove(ctx, inst)
+	forced, err := g.tryRemove(ctx, inst)
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	inst.forced = inst.forced || forced
 	if errors.Is(err, ErrUnanswered) {
 		g.deletes.Struggled(g.now(), ticket)
 	} else {
@@ -59,8 +62,13 @@ func (g *Group) remove(ctx context.Context, inst *instance, ticket *backoff.Requ
 	switch {
 	case errors.Is(err, ErrGone) && g.newborn(inst):
 		g.plan(inst, deletion, g.vary(confirmPause))
-	case errors.Is(err, ErrGone), inst.stage == kept:
+	case errors.Is(err, ErrGone):
 		g.bury(inst)
+	case inst.stage == kept && (forced || g.deletion.forbids):
+		g.bury(inst)
+	case inst.stage == kept && err == nil:
+		// It was deleted before it was known that the cloud keeps it.
+		g.plan(inst, deletion, 0)
 	default:
 		g.retryRemoval(inst, err)
 	}
@@ -89,6 +97,7 @@ func (g *Group) retryRemoval(inst *instance, err error) {
 	switch {
 	case inst.stage == quarantined:
 		pause = quarantineRetry
+	case inst.stage == kept:
 	case g.overdue(inst) > forceWindow:
 		g.quarantine(inst)
 		pause = quarantineRetry
@@ -96,9 +105,22 @@ func (g *Group) retryRemoval(inst *instance, err error) {
 	g.plan(inst, deletion, g.vary(pause))
 }
 
+// observeDying repeats a deletion that the cloud accepted and that had no effect.
+func (g *Group) observeDying(inst *instance, s Server) {
+	ineffective := s.Phase == Running || s.Phase == Building || s.Phase == Broken
+	if inst.stage != condemned || inst.accepted.IsZero() || !ineffective {
+		return
+	}
+	if g.now().Sub(inst.accepted) < min(deleteAgain<<min(inst.attempts-1, 10), deleteRetry) {
+		return // listings lag
+	}
+	inst.accepted = time.Time{}
+	g.plan(inst, deletion, 0)
+}
+
 // tryRemove deletes, unlocks what is locked, and forces what is overdue or what
-// the cloud would keep.
-func (g *Group) tryRemove(ctx context.Context, inst *instance) error {
+// the cloud would keep. It returns whether the cloud takes a forced deletion on.
+func (g *Group) tryRemove(ctx context.Context, inst *instance) (forced bool, err error) {
 	g.mu.Lock()
 	id, must := inst.id, inst.stage == kept
 	force := !g.deletion.forbids && (must || g.deletion.keeps || g.overdue(inst) > 0)
@@ -109,20 +131,20 @@ func (g *Group) tryRemove(ctx context.Context, inst *instance) error {
 			g.cannotForce(err)
 		}
 		if err == nil || errors.Is(err, ErrGone) || must {
-			return err
+			return err == nil, err
 		}
 	}
 	if must {
-		return nil // the cloud deletes it when its time is over
+		return false, nil // the cloud deletes it when its time is over
 	}
-	err := g.cloud.Delete(ctx, id)
+	err = g.cloud.Delete(ctx, id)
 	if !errors.Is(err, ErrLocked) {
-		return err
+		return false, err
 	}
 	if unlockErr := g.cloud.Unlock(ctx, id); unlockErr != nil {
-		return errors.Join(err, unlockErr)
+		return false, errors.Join(err, unlockErr)
 	}
-	return g.cloud.Delete(ctx, id)
+	return false, g.cloud.Delete(ctx, id)
 }
 
 // keep notes that the cloud keeps a deleted server. From now on deletions are

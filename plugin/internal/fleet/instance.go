@@ -56,6 +56,7 @@ type instance struct {
 	sure       time.Time // when what it said was clear
 	deathBegan time.Time // since when it is condemned
 	accepted   time.Time // when the cloud took its deletion on
+	forced     bool      // that deletion was forced
 	tried      time.Time // when its deletion was last tried
 	why        string    // why it is condemned
 	complain   string    // last deletion error that was logged

@@ -225,6 +225,7 @@ func (g *Group) observe(inst *instance, s Server) {
 		inst.suspected = time.Time{}
 	}
 	if inst.stage != live {
+		g.observeDying(inst, s)
 		return
 	}
 	switch s.Phase {

@@ -123,7 +123,11 @@ func (g *Group) buryAll(deleted []*instance) {
 		return
 	}
 	for _, inst := range deleted {
-		if inst.stage == condemned || inst.stage == quarantined {
+		switch {
+		case inst.stage != condemned && inst.stage != quarantined:
+		case g.deletion.keeps && !g.deletion.forbids && !inst.forced:
+			g.keep(inst)
+		default:
 			g.bury(inst)
 		}
 	}
