@@ -65,19 +65,34 @@ type Config struct {
 	// default: `15m`
 	BuildTimeout Duration `json:"build_timeout"`
 
-	// How long a deletion may take before it is forced. Five minutes later the
-	// server is set aside: it holds no slot any more, and is still watched.
+	// How long a deletion may take before the plugin forces it. Five minutes later
+	// the plugin quarantines the server: it holds no place of the group any more,
+	// and the plugin goes on trying to delete it.
 	//
 	// default: `10m`
 	DeleteTimeout Duration `json:"delete_timeout"`
 
-	// How many servers are created at the same time at most, 1 to 100. If it is
-	// not set, each creation that the cloud takes on at once, while as many as
-	// allowed are under way, lets one more be so, up to 20. Set or not, one that
-	// it refuses or puts off halves them.
+	// How many creations the plugin sends side by side at most, 1 to 100. If you do
+	// not set it, the plugin begins with 10, and adds one for each that the cloud
+	// takes while as many as allowed are under way, up to 20. A creation that meets
+	// a busy or broken API halves the number, even if you set it.
 	//
 	// default: `10`, growing
 	MaxParallelCreates *int `json:"max_parallel_creates"`
+
+	// How many deletions the plugin sends side by side at most, 1 to 100. They grow
+	// and shrink like creations; if you do not set it, from 10 up to 100.
+	//
+	// default: `10`, growing
+	MaxParallelDeletes *int `json:"max_parallel_deletes"`
+
+	// How many API calls the plugin makes a second at most, 1 to 1000, and twice as
+	// many in a burst. A server costs two: its creation and its deletion. If the
+	// cloud refuses calls for their rate (429), the plugin makes fewer by itself. If
+	// this setting is what calls wait for, the log says so.
+	//
+	// default: `50`
+	MaxCallsPerSecond *int `json:"max_calls_per_second"`
 
 	// How many servers the group can have at most, 1 to 1000, over all processes
 	// that serve it on this machine. The runner does not start if `max_instances` is

@@ -118,6 +118,8 @@ func TestConfigRefusals(t *testing.T) {
 		{name: "metadata value of 255", change: `{"server": {"metadata": {"a": "` + strings.Repeat("v", 255) + `"}}}`},
 		{"our metadata key", `{"server": {"metadata": {"fleeting:group": "x"}}}`, "server.metadata", "own"},
 		{"parallel creates", `{"max_parallel_creates": 101}`, "max_parallel_creates", "100"},
+		{"parallel deletes", `{"max_parallel_deletes": 0}`, "max_parallel_deletes", "1 to 100"},
+		{"calls", `{"max_calls_per_second": 1001}`, "max_calls_per_second", "1 to 1000"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()

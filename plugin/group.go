@@ -160,9 +160,17 @@ func (c *Config) check() error {
 func dial(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, error) {
 	return cloud.Connect(ctx, cloud.Options{
 		Cloud: config.Cloud, CloudsFile: config.CloudsConfig, FromEnv: config.AuthFromEnv, LookupEnv: os.LookupEnv,
-		VolumeType: config.Server.VolumeType != "", Transport: opts.transport,
+		VolumeType: config.Server.VolumeType != "", Calls: config.calls(), Transport: opts.transport,
 		UserAgent: "fleeting-plugin-openstack/" + versionInfo(opts).Version, Log: slogger(logger), Retrying: opts.retrying,
 	})
+}
+
+// calls is how many calls a second the plugin may make.
+func (c *Config) calls() float64 {
+	if c.MaxCallsPerSecond != nil {
+		return float64(*c.MaxCallsPerSecond)
+	}
+	return cloud.DefaultCalls
 }
 
 // start makes the group and the goroutines that do its work.
@@ -170,7 +178,7 @@ func start(openstack *openstack, owner *ownership, connector provider.ConnectorC
 	config := openstack.config
 	group := fleet.New(fleet.Settings{
 		Name: config.Name, MaxSize: config.MaxSize, Peers: owner,
-		Creates: config.creates(), Deletes: fleet.Parallel{Start: deletesStart, Most: deletesMost},
+		Creates: parallel(config.MaxParallelCreates, createsMost), Deletes: parallel(config.MaxParallelDeletes, deletesMost),
 		BuildTimeout: time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
 		Random: rand.Float64,
 	}, openstack, slogger(logger), time.Now)
@@ -205,13 +213,13 @@ func work(ctx context.Context, run func(context.Context), logger hclog.Logger) {
 	run(ctx)
 }
 
-// creates is how many creations a group may have under way: what is set, or
-// what the cloud bears.
-func (c *Config) creates() fleet.Parallel {
-	if c.MaxParallelCreates != nil {
-		return fleet.Parallel{Start: *c.MaxParallelCreates, Most: *c.MaxParallelCreates}
+// parallel is how many requests a group may have under way: what is set, or what
+// the cloud bears.
+func parallel(set *int, most int) fleet.Parallel {
+	if set != nil {
+		return fleet.Parallel{Start: *set, Most: *set}
 	}
-	return fleet.Parallel{Start: createsStart, Most: createsMost}
+	return fleet.Parallel{Start: parallelStart, Most: most}
 }
 
 // warnAboutConnector says what no server could be reached without.

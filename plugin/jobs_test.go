@@ -49,7 +49,7 @@ func TestTwoHundredJobs(t *testing.T) {
 		for range parallel {
 			workers.Go(func() {
 				for key := range queue {
-					if err := w.job(ctx, scaler, key); err != nil {
+					if err := w.job(ctx, scaler, key, 20*time.Second, func() {}); err != nil {
 						t.Errorf("%s: %v", key, err)
 						continue
 					}
@@ -70,13 +70,15 @@ func TestTwoHundredJobs(t *testing.T) {
 	})
 }
 
-// job acquires a server, works on it for a while, and gives it back.
-func (w *world) job(ctx context.Context, scaler taskscaler.Taskscaler, key string) error {
+// job acquires a server, tells when it has it, works on it for a while, and gives
+// it back.
+func (w *world) job(ctx context.Context, scaler taskscaler.Taskscaler, key string, lasts time.Duration, got func()) error {
 	acquired, err := scaler.Acquire(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer scaler.Release(key)
+	got()
 	working, cancel := acquired.WithContext(ctx)
 	defer cancel()
 	info, err := acquired.InstanceConnectInfo(working)
@@ -86,7 +88,7 @@ func (w *world) job(ctx context.Context, scaler taskscaler.Taskscaler, key strin
 	select {
 	case <-working.Done():
 		return fmt.Errorf("cancelled: %w", context.Cause(working))
-	case <-time.After(20 * time.Second):
+	case <-time.After(lasts):
 	}
 	server, ok := w.Snapshot().Server(acquired.InstanceID())
 	if !ok || server.Status != "ACTIVE" || server.TaskState != "" || info.InternalAddr == "" {

@@ -21,13 +21,13 @@ func TestReport20RateLimitsAreWaitedFor(t *testing.T) {
 		date        time.Duration
 		least, most time.Duration
 	}{
-		"429 in seconds":     {http.StatusTooManyRequests, "7", 0, 14 * time.Second, 16 * time.Second},
-		"429 as a date":      {http.StatusTooManyRequests, "", 9 * time.Second, 8 * time.Second, 18 * time.Second},
+		"429 in seconds":     {http.StatusTooManyRequests, "7", 0, 14 * time.Second, 22 * time.Second},
+		"429 as a date":      {http.StatusTooManyRequests, "", 9 * time.Second, 8 * time.Second, 28 * time.Second},
 		"429 without":        {http.StatusTooManyRequests, "", 0, 3 * time.Second, 5 * time.Second},
 		"429 for very long":  {http.StatusTooManyRequests, "3600", 0, 45 * time.Second, 51 * time.Second},
-		"413 in seconds":     {http.StatusRequestEntityTooLarge, "7", 0, 14 * time.Second, 16 * time.Second},
-		"498 in seconds":     {498, "7", 0, 14 * time.Second, 16 * time.Second},
-		"503 in seconds":     {http.StatusServiceUnavailable, "7", 0, 14 * time.Second, 16 * time.Second},
+		"413 in seconds":     {http.StatusRequestEntityTooLarge, "7", 0, 14 * time.Second, 22 * time.Second},
+		"498 in seconds":     {498, "7", 0, 14 * time.Second, 22 * time.Second},
+		"503 in seconds":     {http.StatusServiceUnavailable, "7", 0, 14 * time.Second, 22 * time.Second},
 		"502 without":        {http.StatusBadGateway, "", 0, 3 * time.Second, 5 * time.Second},
 		"504 without":        {http.StatusGatewayTimeout, "", 0, 3 * time.Second, 5 * time.Second},
 		"no answer, a reset": {0, "", 0, 3 * time.Second, 5 * time.Second},

@@ -19,16 +19,16 @@ const (
 	maxMetadata       = 128
 	maxMetadataLength = 255
 	maxParallel       = 100
+	maxCalls          = 1000
 
 	defaultBuildTimeout  = Duration(15 * time.Minute)
 	defaultDeleteTimeout = Duration(10 * time.Minute)
-	// createsStart and createsMost are for a max_parallel_creates that is not
-	// set; fifty servers at 300 ms a call are then asked for in 1.2 s.
-	createsStart = 10
-	createsMost  = 20
-	// A deletion costs Nova less than a creation: it answers before the work.
-	deletesStart = 10
-	deletesMost  = 100
+	// parallelStart is where creations and deletions begin whose number is not set;
+	// fifty servers at 300 ms a call are then asked for in 1.2 s. A deletion costs
+	// Nova less than a creation: it answers before the work.
+	parallelStart = 10
+	createsMost   = 20
+	deletesMost   = 100
 
 	tagPrefix = "fleeting:"
 	// ownerKey is the metadata key of the owner mark; its value is the tag.
@@ -83,10 +83,17 @@ func (c *Config) validate(found *problems) {
 	if c.DeleteTimeout <= 0 {
 		found.add("delete_timeout", "must be positive, not %s", c.DeleteTimeout)
 	}
-	if n := c.MaxParallelCreates; n != nil && !found.has("max_parallel_creates") && (*n < 1 || *n > maxParallel) {
-		found.add("max_parallel_creates", "must be 1 to %d, not %d", maxParallel, *n)
-	}
+	validateNumber(found, "max_parallel_creates", c.MaxParallelCreates, maxParallel)
+	validateNumber(found, "max_parallel_deletes", c.MaxParallelDeletes, maxParallel)
+	validateNumber(found, "max_calls_per_second", c.MaxCallsPerSecond, maxCalls)
 	c.validateLimits(found)
+}
+
+// validateNumber checks a number that may be left out.
+func validateNumber(found *problems, key string, n *int, most int) {
+	if n != nil && !found.has(key) && (*n < 1 || *n > most) {
+		found.add(key, "must be 1 to %d, not %d", most, *n)
+	}
 }
 
 // validateLimits checks how many servers there may be, and where the locks are.

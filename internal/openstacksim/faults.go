@@ -112,9 +112,11 @@ func Reset() Fault { return Fault{Drop: DropReset} }
 func Hang() Fault { return Fault{Drop: DropHang} }
 
 // CommitThenStatus lets the call take effect and answers with an HTML page of
-// that status, as a gateway in front of the service does.
+// that status, as a gateway in front of the service does. The page says nothing
+// about why: one that has no server to pass the call on to says so.
 func CommitThenStatus(status int) Fault {
-	return Fault{Commit: true, Status: status, Body: gatewayPage(status)}
+	page := fmt.Sprintf("<html><body><h1>%d %s</h1>\n</body></html>\n", status, http.StatusText(status))
+	return Fault{Commit: true, Status: status, Body: page}
 }
 
 // CommitThenReset lets the call take effect and closes the connection.

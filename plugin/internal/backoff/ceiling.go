@@ -26,9 +26,9 @@ type Ceiling struct {
 	count  int           // servers that the cloud bears
 	step   int           // creations that may be tried beyond it
 	pause  time.Duration // the last one before a trial; 0 if that came up
-	until  time.Time // the next trial
-	since  time.Time // the last refusal
-	trial  int       // counts refusals
+	until  time.Time     // the next trial
+	since  time.Time     // the last refusal
+	trial  int           // counts refusals
 	random func() float64
 }
 

@@ -4,10 +4,10 @@ import "time"
 
 const (
 	// firstRest and longestRest bound the pause between two requests while the
-	// API takes none, one at a time. The longest lets an outage cost six
-	// requests a minute, and its end be noticed within 13 seconds.
+	// API takes none, one at a time. The longest lets an outage cost fifteen
+	// requests a minute, and its end be noticed within five seconds.
 	firstRest   = time.Second
-	longestRest = 10 * time.Second
+	longestRest = 4 * time.Second
 )
 
 // Flow is how many requests may be under way. Each that the API takes while as

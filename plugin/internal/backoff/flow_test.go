@@ -86,7 +86,7 @@ func TestFlowRests(t *testing.T) {
 		now = hold.Until
 	}
 	s := time.Second
-	if diff := cmp.Diff([]time.Duration{s, 2 * s, 4 * s, 8 * s, 10 * s, 10 * s}, rests); diff != "" {
+	if diff := cmp.Diff([]time.Duration{s, 2 * s, 4 * s, 4 * s, 4 * s, 4 * s}, rests); diff != "" {
 		t.Errorf("rests (-want +got):\n%s", diff)
 	}
 	r, _ := flow.Send(now)

@@ -1,12 +1,12 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // Options of a [Client].
@@ -21,8 +21,8 @@ type Options struct {
 	LookupEnv func(string) (string, bool)
 	// VolumeType asks for a compute service that can choose volume types.
 	VolumeType bool
-	// AttemptTimeout bounds one attempt of a call; zero means a minute.
-	AttemptTimeout time.Duration
+	// Calls bounds the calls of a second, 0 for [DefaultCalls].
+	Calls float64
 	// UserAgent is put in front of gophercloud's.
 	UserAgent string
 	// Transport carries the requests in place of the network's; then the entry's
@@ -38,16 +38,16 @@ type Options struct {
 // Client makes calls to one project of one cloud. It is safe for concurrent
 // use.
 type Client struct {
-	session        *session
-	limiter        *limiter
-	microversion   Microversion
-	attemptTimeout time.Duration
-	log            *slog.Logger
-	retrying       func(error)
-	buffers        sync.Pool // of *bytes.Buffer, for listings
-	proof          atomic.Pointer[versionProof]
-	unfinished     atomic.Pointer[serverListing]
-	othersTold     atomic.Bool
+	session      *session
+	limiter      *limiter
+	microversion Microversion
+	patience     patience
+	log          *slog.Logger
+	retrying     func(error)
+	buffers      sync.Pool // of *bytes.Buffer, for listings
+	proof        atomic.Pointer[versionProof]
+	unfinished   atomic.Pointer[serverListing]
+	othersTold   atomic.Bool
 }
 
 // Connect reads the credentials, authenticates and chooses a microversion.
@@ -61,9 +61,8 @@ func Connect(ctx context.Context, opts Options) (*Client, error) {
 	if opts.Retrying == nil {
 		opts.Retrying = func(error) {}
 	}
-	c := &Client{limiter: newLimiter(), attemptTimeout: opts.AttemptTimeout, log: opts.Log, retrying: opts.Retrying}
-	if c.attemptTimeout == 0 {
-		c.attemptTimeout = time.Minute
+	c := &Client{
+		limiter: newLimiter(cmp.Or(opts.Calls, DefaultCalls), opts.Log), log: opts.Log, retrying: opts.Retrying,
 	}
 	var err error
 	if c.session, err = openSession(ctx, opts); err != nil {

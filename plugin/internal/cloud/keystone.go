@@ -19,7 +19,9 @@ type loginAttempt struct {
 	cloud string
 }
 
-// token asks Keystone, on a client of its own that carries no token.
+// token asks Keystone, on a client of its own that carries no token. At the start
+// it asks again while Keystone does not answer; later, the calls that need a token
+// are repeated.
 func (s *session) token(ctx context.Context, login loginAttempt, transport http.RoundTripper) (*gophercloud.ProviderClient, error) {
 	base, err := versioned(identity, login.creds.auth.IdentityEndpoint, "")
 	if err != nil {
@@ -41,7 +43,7 @@ func (s *session) token(ctx context.Context, login loginAttempt, transport http.
 		failed := failure(authenticating, identity, err, false, &s.secrets)
 		// Asking twice for a token does no harm.
 		pause, again := retryDelay(failed, headerOf(nil, err), false, attempt, time.Now())
-		if !again {
+		if !again || s.here() != (place{}) {
 			return nil, login.explain(failed)
 		}
 		s.opts.Retrying(failed)

@@ -2,6 +2,8 @@ package cloud
 
 import (
 	"context"
+	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -9,22 +11,37 @@ import (
 )
 
 const (
-	// callRate and callBurst bound the calls of one plugin process per second.
-	callRate  = 50
-	callBurst = 100
+	// DefaultCalls is how many calls a second one process makes at most, unless it
+	// is told otherwise.
+	DefaultCalls = 50
+	// leastCalls is how many it makes at least, however often the cloud refuses
+	// them for their rate.
+	leastCalls = 0.5
+	// boundPause is how often it is said that the limit is what holds calls up,
+	// and boundWait from which wait on.
+	boundPause = 10 * time.Minute
+	boundWait  = time.Second
 )
 
 // limiter is shared by all calls: it bounds their rate, and holds all of them
-// back while the cloud asks for a pause.
+// back while the cloud asks for a pause. Each time that the cloud refuses calls
+// for their rate it halves its own, and grows by a little with each that passes,
+// so that many processes which share a limit each find their part of it.
 type limiter struct {
+	most rate.Limit
+	log  *slog.Logger
+
 	bucket *rate.Limiter
 
-	mu    sync.Mutex
-	until time.Time
+	mu     sync.Mutex
+	until  time.Time // calls are held back
+	slowed time.Time // when the rate was last halved
+	told   time.Time // when it was last said that the limit holds calls up
 }
 
-func newLimiter() *limiter {
-	return &limiter{bucket: rate.NewLimiter(callRate, callBurst)}
+func newLimiter(calls float64, log *slog.Logger) *limiter {
+	most := rate.Limit(calls)
+	return &limiter{most: most, log: log, bucket: rate.NewLimiter(most, int(2*calls)+1)}
 }
 
 // wait returns when the next call may be made.
@@ -34,21 +51,68 @@ func (l *limiter) wait(ctx context.Context) error {
 		pause := time.Until(l.until)
 		l.mu.Unlock()
 		if pause <= 0 {
-			return l.bucket.Wait(ctx)
+			break
 		}
 		if err := sleep(ctx, pause); err != nil {
 			return err
 		}
 	}
+	began := time.Now()
+	err := l.bucket.Wait(ctx)
+	if waited := time.Since(began); waited >= boundWait {
+		l.tell(ctx, waited)
+	}
+	return err
 }
 
-// hold makes every call wait, because one was told to.
-func (l *limiter) hold(pause time.Duration) {
+// tell says that the limit holds calls up, if it is this side's own.
+func (l *limiter) tell(ctx context.Context, waited time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if until := time.Now().Add(pause); until.After(l.until) {
+	if now := time.Now(); l.bucket.Limit() >= l.most && now.Sub(l.told) >= boundPause {
+		l.told = now
+		l.log.WarnContext(ctx, "calls wait for the plugin's own limit; if the cloud bears more, raise max_calls_per_second",
+			"limit", float64(l.most), "wait", waited.Round(time.Millisecond).String())
+	}
+}
+
+// refused records that the cloud refused a call for its rate, and holds all calls
+// back for as long as it asked for. The wait is spread, because the processes
+// that share the limit were refused in the same second.
+func (l *limiter) refused(pause time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	if until := now.Add(spread(pause)); until.After(l.until) {
 		l.until = until
 	}
+	if now.Sub(l.slowed) < time.Second {
+		return // calls that were under way together are refused together
+	}
+	l.slowed = now
+	l.bucket.SetLimitAt(now, max(l.bucket.Limit()/2, leastCalls))
+	l.bucket.SetBurstAt(now, 1)
+}
+
+// passed records that the cloud did not refuse a call for its rate.
+func (l *limiter) passed() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := time.Now()
+	limit := l.bucket.Limit()
+	if limit >= l.most {
+		return
+	}
+	limit = min(limit*1.1, l.most)
+	l.bucket.SetLimitAt(now, limit)
+	if limit == l.most {
+		l.bucket.SetBurstAt(now, int(2*l.most)+1)
+	}
+}
+
+// spread lengthens a wait by up to a half.
+func spread(wait time.Duration) time.Duration {
+	return wait + time.Duration(rand.Float64()*float64(wait)/2) //nolint:gosec // jitter, not a secret
 }
 
 // sleep waits for a while, or for the end of ctx.

@@ -138,7 +138,7 @@ func (p *versionProof) result() error {
 // version that has them.
 func (c *Client) probeVersion(ctx context.Context, base string) error {
 	const op, impossible = "check the compute service", "2.99999"
-	attemptCtx, cancel := context.WithTimeout(ctx, c.attemptTimeout)
+	attemptCtx, cancel := context.WithTimeout(ctx, c.patience.overdue(call{method: http.MethodGet}))
 	defer cancel()
 	var answer struct {
 		Flavors []Resource `json:"flavors"`

@@ -163,8 +163,8 @@ func oddAnswers() map[string]odd {
 }
 
 func dripping(status int) func(*http.Request, string) (*http.Response, error) {
-	return func(*http.Request, string) (*http.Response, error) {
-		return respond(status, "application/json", drip{}), nil
+	return func(r *http.Request, _ string) (*http.Response, error) {
+		return respond(status, "application/json", drip{r.Context().Done()}), nil
 	}
 }
 

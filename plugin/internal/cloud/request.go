@@ -41,6 +41,14 @@ type call struct {
 	decode func(header http.Header, body io.Reader) error
 }
 
+// address is where the call goes, below the endpoint of its service.
+func (c call) address(base string) string {
+	if len(c.query) == 0 {
+		return base + c.path
+	}
+	return base + c.path + "?" + c.query.Encode()
+}
+
 // do makes a call, with the retries that its kind allows.
 func (c *Client) do(ctx context.Context, call call) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, callTimeout, fmt.Errorf("gave up after %s: %w", callTimeout, context.DeadlineExceeded))
@@ -48,15 +56,14 @@ func (c *Client) do(ctx context.Context, call call) error {
 	for attempt := 0; ; attempt++ {
 		header, err := c.attempt(ctx, call)
 		if err == nil {
+			c.limiter.passed()
 			return nil
 		}
 		failed := failure(call.op, call.service, err, call.changes, &c.session.secrets)
 		if ctx.Err() != nil {
 			return failed
 		}
-		if asked, ok := retryAfter(header, time.Now()); ok {
-			c.limiter.hold(min(asked, longestWait))
-		}
+		c.pace(failed, header)
 		pause, again := retryDelay(failed, header, call.changes, attempt, time.Now())
 		if !again || call.once {
 			return failed
@@ -69,13 +76,54 @@ func (c *Client) do(ctx context.Context, call call) error {
 	}
 }
 
-// attempt makes a call once, within the time limit of an attempt.
+// pace has the limiter follow an answer that was not a success.
+func (c *Client) pace(failed *Error, header http.Header) {
+	asked, told := retryAfter(header, time.Now())
+	switch {
+	case told || failed.Status == http.StatusTooManyRequests || failed.Status == statusTokenRate:
+		c.limiter.refused(min(max(asked, 0), longestWait))
+	case failed.Status != 0:
+		c.limiter.passed()
+	}
+}
+
+// attempt makes a call once, within the time limit of an attempt. What may be done
+// twice is sent again when its answer is overdue.
 func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 	if err := c.limiter.wait(ctx); err != nil {
-		return nil, errors.Join(errNotSent, err)
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
+	asked, overdue := time.Now(), c.patience.overdue(call)
+	limit := overdue
+	if !call.changes {
+		limit = attemptTimeout
+	}
+	sending, end := context.WithTimeout(ctx, limit)
+	defer end()
+	first := func(ctx context.Context) (*http.Response, error) { return c.send(ctx, call) }
+	again := func(ctx context.Context) (*http.Response, error) {
+		if err := c.limiter.wait(ctx); err != nil {
+			return nil, err
+		}
+		return c.send(ctx, call)
+	}
+	answer, cancel, err := hedge(sending, overdue, first, again)
+	defer cancel()
+	if err != nil {
+		if timedOut(ctx, err) {
+			err = fmt.Errorf("no answer within %s: %w", limit, err)
+		}
+		return headerOf(answer, err), err
+	}
+	c.patience.answered(call, time.Since(asked))
+	defer answer.Body.Close() // read to its end below
+	return answer.Header, c.receive(ctx, call, answer, asked)
+}
+
+// send sends the request of a call.
+func (c *Client) send(ctx context.Context, call call) (*http.Response, error) {
 	if err := c.session.freshen(ctx); err != nil {
-		return nil, errors.Join(errNotSent, err)
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	base, err := c.session.endpoint(call.service)
 	if err != nil {
@@ -87,42 +135,41 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 			return nil, err
 		}
 	}
-	attemptCtx, cancel := context.WithTimeout(ctx, c.attemptTimeout)
-	defer cancel()
-	asked := time.Now()
-	target := base + call.path
-	if len(call.query) > 0 {
-		target += "?" + call.query.Encode()
-	}
-	answer, err := c.session.provider.Request(attemptCtx, call.method, target, &gophercloud.RequestOpts{
+	var sent progress
+	answer, err := c.session.provider.Request(sent.watch(ctx), call.method, call.address(base), &gophercloud.RequestOpts{
 		JSONBody: call.body, OkCodes: call.ok, KeepResponseBody: true, MoreHeaders: c.headers(call.service),
 	})
-	if err != nil {
-		if timedOut(ctx, err) {
-			err = fmt.Errorf("no answer within %s: %w", c.attemptTimeout, err)
-		}
-		return headerOf(answer, err), err
+	if err != nil && sent.incomplete() {
+		err = fmt.Errorf("%w: %w", errNotSent, err)
 	}
-	defer answer.Body.Close() // read to its end below
+	return answer, err
+}
+
+// receive reads the answer to a call that was a success.
+func (c *Client) receive(ctx context.Context, call call, answer *http.Response, asked time.Time) error {
 	if call.service == compute {
 		c.session.clock.observe(answer.Header, asked, time.Now())
 		c.session.clock.report(ctx, c.log)
 	}
+	base, err := c.session.endpoint(call.service)
+	if err != nil {
+		return err
+	}
 	if call.decode != nil {
 		read := &head{Reader: answer.Body}
 		if err := call.decode(answer.Header, read); err != nil {
-			return answer.Header, &Error{
+			return &Error{
 				Op: call.op, Kind: ErrTransient, Doubtful: call.changes, RequestID: requestID(answer.Header),
-				Err: fmt.Errorf("reading the answer: %w: %s", err, pageOf(call.method, target, answer.Header, read.kept, &c.session.secrets)),
+				Err: fmt.Errorf("reading the answer: %w: %s", err, pageOf(call.method, call.address(base), answer.Header, read.kept, &c.session.secrets)),
 			}
 		}
 	}
 	// The status has said already that it was done.
 	_, _ = io.CopyN(io.Discard, answer.Body, restLimit)
-	if call.service == compute {
-		err = c.checkVersion(ctx, base, answer.Header)
+	if call.service != compute || call.changes {
+		return nil
 	}
-	return answer.Header, err
+	return c.checkVersion(ctx, base, answer.Header)
 }
 
 // head keeps the beginning of what is read.

@@ -58,7 +58,8 @@ func failure(op, service string, err error, changes bool, secrets *redactor) *Er
 func unsent(err error) bool {
 	var op *net.OpError
 	var dns *net.DNSError
-	return errors.As(err, &dns) || errors.As(err, &op) && op.Op == "dial" || errors.Is(err, errNotSent) || mistrusted(err)
+	neverConnected := errors.As(err, &op) && (op.Op == "dial" || op.Op == "proxyconnect")
+	return errors.As(err, &dns) || neverConnected || errors.Is(err, errNotSent) || mistrusted(err)
 }
 
 // mistrusted reports whether this side refused the certificate of the other, met
@@ -91,7 +92,8 @@ func answered(op, service string, answer gophercloud.ErrUnexpectedResponseCode, 
 		e.Message = fmt.Sprintf("%s does not accept a token that Keystone has just issued; perhaps the access rules of the application credential lack %s %s: %s",
 			service, answer.Method, withoutQuery(answer.URL), e.Message)
 	}
-	e.Doubtful = changes && (e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout || e.Status < http.StatusMultipleChoices)
+	unclear := e.Status >= http.StatusInternalServerError || e.Status == http.StatusRequestTimeout || e.Status < http.StatusMultipleChoices
+	e.Doubtful = changes && unclear && !turnedAway(e.Status, wrapper, oneLine(text, searchLimit))
 	return e
 }
 

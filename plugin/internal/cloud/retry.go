@@ -1,7 +1,6 @@
 package cloud
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"time"
@@ -26,11 +25,11 @@ func retryDelay(failed *Error, header http.Header, changes bool, attempt int, no
 		return 0, false
 	}
 	pause := firstRetry << attempt
-	pause += rand.N(pause / 5) //nolint:gosec // jitter, not a secret
 	asked, hasAsked := retryAfter(header, now)
 	if hasAsked {
 		pause = min(max(asked, 0), longestWait)
 	}
+	pause = spread(pause)
 	switch failed.Status {
 	case http.StatusTooManyRequests, statusTokenRate:
 		return pause, true

@@ -50,7 +50,7 @@ func TestRetryDelay(t *testing.T) {
 	} {
 		failed := &Error{Status: row.status, Kind: ErrTransient}
 		pause, again := retryDelay(failed, row.header, row.changes, row.attempt, now)
-		if again != row.again || again && (pause < row.least || pause > row.least+row.least/5+1) {
+		if again != row.again || again && (pause < row.least || pause > row.least+row.least/2) {
 			t.Errorf("%s: got %v %v, want %v %v", name, pause, again, row.least, row.again)
 		}
 	}

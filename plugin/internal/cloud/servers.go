@@ -80,6 +80,7 @@ func (c *Client) ListServers(ctx context.Context, tag string) ([]Server, error) 
 func (c *Client) FindServers(ctx context.Context, tag, name string) ([]Server, error) {
 	// Nova takes the name for a regular expression or a part, by its database.
 	listing := newServerListing("look up server "+name, tag, url.Values{"name": {name}})
+	listing.once = true
 	if err := listing.run(ctx, c, listing.read(c)); err != nil {
 		return nil, err
 	}
@@ -146,7 +147,7 @@ func (c *Client) GetServer(ctx context.Context, id string) (Server, error) {
 	op := "show server " + id
 	var server Server
 	err := c.do(ctx, call{
-		op: op, method: http.MethodGet, service: compute, path: "servers/" + url.PathEscape(id), ok: []int{http.StatusOK},
+		op: op, method: http.MethodGet, service: compute, path: "servers/" + url.PathEscape(id), once: true, ok: []int{http.StatusOK},
 		decode: func(_ http.Header, body io.Reader) error {
 			return c.whole(body, func(raw []byte) (err error) {
 				server, err = decodeServer(raw)

@@ -31,6 +31,7 @@ type session struct {
 	opts      Options
 	provider  *gophercloud.ProviderClient
 	transport *swapTransport
+	logins    logins
 	secrets   redactor
 	clock     clock
 	log       *slog.Logger
@@ -98,7 +99,11 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 		}
 	}()
 	asked := time.Now()
+	if err := s.logins.hold(files.read); err != nil {
+		return err
+	}
 	once, err := s.token(ctx, loginAttempt{creds: creds, files: files, cloud: s.opts.Cloud}, transport)
+	s.logins.ended(files.read, err)
 	if err != nil {
 		return err
 	}

@@ -179,13 +179,17 @@ func (e endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// drip hands out a blank a second, without end.
-type drip struct{}
+// drip hands out a blank a second, until nobody waits for the answer any more.
+type drip struct{ done <-chan struct{} }
 
-func (drip) Read(p []byte) (int, error) {
-	<-time.After(time.Second)
-	p[0] = ' '
-	return 1, nil
+func (d drip) Read(p []byte) (int, error) {
+	select {
+	case <-time.After(time.Second):
+		p[0] = ' '
+		return 1, nil
+	case <-d.done:
+		return 0, errBroken
+	}
 }
 
 var errBroken = errors.New("connection reset by peer")

@@ -62,6 +62,10 @@ func (g *Group) remove(ctx context.Context, inst *instance, ticket *backoff.Requ
 	switch {
 	case errors.Is(err, ErrGone) && g.newborn(inst):
 		g.plan(inst, deletion, g.vary(confirmPause))
+	case errors.Is(err, ErrGone) && g.now().Sub(inst.born) < birthGrace:
+		// Nova may not find a young server that it lists. The next listing tells.
+		inst.accepted = g.now()
+		g.plan(inst, deletion, g.vary(confirmPause))
 	case errors.Is(err, ErrGone):
 		g.bury(inst)
 	case inst.stage == kept && (forced || g.deletion.forbids):
@@ -88,7 +92,7 @@ func (g *Group) retryRemoval(inst *instance, err error) {
 			// while the cloud answers and fails with this server only.
 			inst.deathBegan = inst.deathBegan.Add(g.now().Sub(inst.tried))
 		}
-		pause = min(firstRetry<<min(inst.attempts-1, 10), deleteRetry)
+		pause = min(firstRetry<<min(inst.attempts-1, 10), longestRetry)
 	}
 	if g.closing && err != nil {
 		pause = min(pause, longestRetry) // there is no later

@@ -47,6 +47,8 @@ func (g *Group) look(ctx context.Context, inst *instance) {
 		g.bury(inst)
 	case inst.stage == doubtful && age < patience:
 		g.plan(inst, lookup, min(g.vary(time.Second<<min(inst.attempts, 2)), patience-age))
+	case inst.stage == doubtful: // the cloud cannot be asked
+		g.plan(inst, lookup, g.vary(4*time.Second))
 	default:
 		g.plan(inst, lookup, g.vary(min(time.Second<<min(inst.attempts, 10), watchPause)))
 	}
