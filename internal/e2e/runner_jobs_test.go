@@ -303,9 +303,11 @@ func neverReady(t *testing.T, s *site) {
 
 func misspelt(t *testing.T, s *site) {
 	waits := s.gitlab.add("waits", "echo not to be")
-	s.start(t)
-	s.awaitSaid(t, "server.flavor", "m1.smal", `did you mean`, "m1.small")
-	if state := s.gitlab.look(waits).state; state != "" {
-		t.Errorf("the runner took the job, which is %s", state)
+	runner := s.start(t)
+	defer func() { _ = runner.Kill() }() // told to end, it would wait for the job
+	s.awaitSaid(t, "no servers can be created", "server.flavor", "m1.smal", `did you mean`, "m1.small")
+	s.awaitNone(t)
+	if s.gitlab.wrote(waits, "not to be") {
+		t.Error("the job ran")
 	}
 }
