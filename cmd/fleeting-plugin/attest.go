@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -63,7 +62,7 @@ attached them.`,
 		if err != nil {
 			return err
 		}
-		return app.Print(signed, func(w io.Writer) error { return printSigned(w, signed) })
+		return app.Print(signed, func(p *cli.Page) { printSigned(p, signed) })
 	}
 	return cmd
 }

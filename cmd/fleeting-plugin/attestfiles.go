@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -59,12 +57,13 @@ A BUNDLE that is there is replaced if it is about the same files.`,
 		if err != nil {
 			return explain(err)
 		}
-		return app.Print(attested, func(w io.Writer) error {
+		return app.Print(attested, func(p *cli.Page) {
 			for _, f := range attested.Files {
-				plaintext.Fprintf(w, "%s  %s\n", f.Digest.Encoded(), f.Name)
+				p.Command(f.Digest.Encoded()+"  ", f.Name) // as sha256sum reads it
 			}
-			_, err := plaintext.Fprintf(w, "\nattested  %s\nbundle    %s\n", attested.PredicateType, attested.Bundle)
-			return err
+			p.Print("\n")
+			p.Field(10, "attested", attested.PredicateType)
+			p.Field(10, "bundle", attested.Bundle)
 		})
 	}
 	return cmd

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"runtime"
@@ -15,7 +14,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/access"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // finding is the outcome of one check.
@@ -72,7 +70,6 @@ executable that others may write is not started.`,
 	}
 	folder, policy := newFolderFlags(app, cmd), newPolicyFlags(app, cmd)
 	registry := app.RegistryFlags(cmd.Flags())
-	app.TableFlags(cmd.Flags())
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -114,26 +111,14 @@ func (d *doctor) report() error {
 }
 
 // write gives each finding its line, and what to try next one below it.
-func (d *doctor) write(w io.Writer) error {
-	const margin = len("warning") + len("configuration") + 4
+func (d *doctor) write(p *cli.Page) {
+	const state, check = len("warning") + 2, len("configuration") + 2
 	for _, f := range d.findings {
-		label := fmt.Sprintf("%-7s  %-13s  ", f.State, f.Check)
-		text := f.Detail
-		if d.app.Cuts() {
-			text = short(text)
-		}
-		detail := d.app.Wrap(text, margin)
-		if f.Next != "" {
-			detail = append(detail, "next: "+f.Next) // in one line, to be copied
-		}
-		for _, line := range detail {
-			if _, err := plaintext.Fprintf(w, "%s%s\n", label, line); err != nil {
-				return err
-			}
-			label = strings.Repeat(" ", margin)
+		p.State(state, f.State, check, f.Check, f.Detail)
+		for line := range strings.Lines(f.Next) {
+			p.Command(strings.Repeat(" ", state)+"next: ", strings.TrimSuffix(line, "\n"))
 		}
 	}
-	return nil
 }
 
 // guard looks at who else may change what lies at a path, and says whether nobody

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -48,7 +47,7 @@ is given. Nothing is verified here; fleeting-plugin verify does that.`,
 		if err != nil {
 			return err
 		}
-		return app.Print(found, func(w io.Writer) error { return printReport(w, found) })
+		return app.Print(found, func(p *cli.Page) { printReport(p, found) })
 	}
 	return cmd
 }

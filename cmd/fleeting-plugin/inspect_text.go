@@ -2,27 +2,20 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
 // printReport writes what a person wants to see at a glance. Whatever is the
 // same for several manifests is one line; JSON has each by itself.
-func printReport(w io.Writer, r *packager.Report) error {
-	plaintext.Fprintf(w, "%s@%s\n", r.Repository, r.Digest)
-	line := func(name, value string) {
-		if value != "" {
-			plaintext.Fprintf(w, "%-14s %s\n", name, value)
-		}
-	}
+func printReport(p *cli.Page, r *packager.Report) {
+	p.Printf("%s@%s\n", r.Repository, r.Digest)
+	line := func(name, value string) { p.Field(15, name, value) }
 	line("version", r.Version)
 	line("tags", strings.Join(r.Tags, ", "))
 	line("minimum runner", r.MinimumRunner)
@@ -33,25 +26,17 @@ func printReport(w io.Writer, r *packager.Report) error {
 			line(short, r.Annotations[name])
 		}
 	}
-	fmt.Fprintln(w)
+	p.Print("\n")
 	rows := make([][]string, len(r.Platforms))
-	for i, p := range r.Platforms {
-		rows[i] = []string{p.Platform, p.Version, size(p.Size), p.Digest.String()}
-	}
-	if err := cli.Table(w, []string{"platform", "version", "size", "manifest"}, rows); err != nil {
-		return err
-	}
 	all := make([]filesOf, len(r.Platforms))
-	for i, p := range r.Platforms {
-		all[i] = filesOf{p.Platform, p.Files}
+	for i, one := range r.Platforms {
+		rows[i] = []string{one.Platform, one.Version, size(one.Size), one.Digest.String()}
+		all[i] = filesOf{one.Platform, one.Files}
 	}
-	if err := printFiles(w, all); err != nil {
-		return err
-	}
-	if err := printEvidence(w, r); err != nil {
-		return err
-	}
-	return printDocuments(w, r)
+	p.Table([]string{"platform", "version", "size", "manifest"}, rows)
+	printFiles(p, all)
+	printEvidence(p, r)
+	printDocuments(p, r)
 }
 
 // evidence is one kind of signed thing by one signer.
@@ -162,11 +147,11 @@ func kindOfPredicate(predicateType string) string {
 	return predicateType
 }
 
-func printEvidence(w io.Writer, r *packager.Report) error {
+func printEvidence(p *cli.Page, r *packager.Report) {
 	all := evidenceOf(r)
 	if len(all) == 0 {
-		_, err := fmt.Fprintln(w, "\nneither signed nor attested")
-		return err
+		p.Print("\nneither signed nor attested\n")
+		return
 	}
 	var signers []string
 	for _, e := range all {
@@ -175,24 +160,21 @@ func printEvidence(w io.Writer, r *packager.Report) error {
 		}
 	}
 	for _, signer := range signers {
-		plaintext.Fprintf(w, "\nsays to be by %s\n", signer)
-		tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		p.Printf("\nsays to be by %s\n", signer)
 		for _, e := range all {
 			if e.signer == signer {
-				plaintext.Fprintf(tw, "  %s\t%s\t%s\t%s\n", e.what, subjects(r, e.subjects), strings.Join(slices.Sorted(maps.Keys(e.forms)), ", "), e.proofs())
+				p.Field(14, "  "+e.what, strings.Join([]string{
+					subjects(r, e.subjects), strings.Join(slices.Sorted(maps.Keys(e.forms)), " and "), e.proofs(),
+				}, "; "))
 				for _, line := range e.detail {
-					plaintext.Fprintf(tw, "    %s\n", line)
+					p.Printf("    %s\n", line)
 				}
 			}
 		}
-		if err := tw.Flush(); err != nil {
-			return err
-		}
 	}
 	if onlyKey(r) != "" && slices.ContainsFunc(all, func(e *evidence) bool { return e.forms["tag"+unnamedMark] }) {
-		fmt.Fprintln(w, "  * does not name its key; fleeting-plugin verify tells")
+		p.Print("  * does not name its key; fleeting-plugin verify finds out\n")
 	}
-	return nil
 }
 
 // proofs says when it was signed, as far as there is evidence.
@@ -237,7 +219,7 @@ func subjects(r *packager.Report, of set) string {
 
 // printDocuments lists the bills of materials, one line for those that list
 // equally much.
-func printDocuments(w io.Writer, r *packager.Report) error {
+func printDocuments(p *cli.Page, r *packager.Report) {
 	type group struct {
 		what, contents string
 		subjects       set
@@ -260,13 +242,11 @@ func printDocuments(w io.Writer, r *packager.Report) error {
 		groups[i].subjects.add(d.Subject)
 	}
 	if len(groups) == 0 {
-		_, err := fmt.Fprintln(w, "\nno bill of materials")
-		return err
+		p.Print("\nno bill of materials\n")
+		return
 	}
-	fmt.Fprintln(w, "\nbills of materials")
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	p.Print("\nbills of materials\n")
 	for _, g := range groups {
-		plaintext.Fprintf(tw, "  %s\t%s\t%s\n", g.what, subjects(r, g.subjects), g.contents)
+		p.Field(14, "  "+g.what, subjects(r, g.subjects)+"; "+g.contents)
 	}
-	return tw.Flush()
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // installCmd has the flags of install.
@@ -68,7 +66,7 @@ func (c *installCmd) run(ctx context.Context, args []string) error {
 	refs, err := wanted(c.app, args, c.config)
 	switch {
 	case errors.Is(err, errLocalOnly):
-		return c.app.Print([]installer.Installed{}, func(io.Writer) error { return nil })
+		return c.app.Print([]installer.Installed{}, func(*cli.Page) {})
 	case err != nil:
 		return err
 	}
@@ -124,19 +122,18 @@ func (c *installCmd) install(ctx context.Context, i *installer.Installer, refs [
 	if err != nil && len(installed) == 0 {
 		return err
 	}
-	return errors.Join(c.app.Print(installed, func(w io.Writer) error { return writeInstalled(w, installed) }), err)
+	return errors.Join(c.app.Print(installed, func(p *cli.Page) { writeInstalled(p, installed) }), err)
 }
 
-func writeInstalled(w io.Writer, installed []installer.Installed) error {
+func writeInstalled(p *cli.Page, installed []installer.Installed) {
 	for _, one := range installed {
 		verb := "already installed"
 		if one.JustInstalled {
 			verb = "installed"
 		}
-		plaintext.Fprintf(w, "%s %s %s for %s\n  %s\n  %s\n", verb, one.Receipt.Name, one.Receipt.Version, one.Receipt.Platform,
+		p.Printf("%s %s %s for %s\n  %s\n  %s\n", verb, one.Receipt.Name, one.Receipt.Version, one.Receipt.Platform,
 			one.Path, signedBy(one.Receipt.Verification))
 	}
-	return nil
 }
 
 // signedBy says in a line why something was allowed.

@@ -26,7 +26,6 @@ else: the runner takes them, and nothing is known about them. Their folders are 
 --output json, and lookpath has the path of the executable.`,
 	}
 	flags := newFolderFlags(app, cmd)
-	app.TableFlags(cmd.Flags())
 	cmd.RunE = func(*cobra.Command, []string) error {
 		folder, err := flags.folder()
 		if err != nil {

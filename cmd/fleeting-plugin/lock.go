@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 
 	"github.com/spf13/cobra"
@@ -12,7 +11,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // lockName is the file beside the runner's configuration.
@@ -100,12 +98,11 @@ signer and an older version than locked are refused.`,
 }
 
 func printLock(app *cli.App, name string, lock installer.Lock) error {
-	return app.Print(lock.Plugins(), func(w io.Writer) error {
-		for _, p := range lock.Plugins() {
-			plaintext.Fprintf(w, "locked %s at %s for %d platforms\n", p.Reference, p.Version, len(p.Platforms))
+	return app.Print(lock.Plugins(), func(p *cli.Page) {
+		for _, locked := range lock.Plugins() {
+			p.Printf("locked %s at %s for %d platforms\n", locked.Reference, locked.Version, len(locked.Platforms))
 		}
-		_, err := plaintext.Fprintf(w, "wrote %s\n", name)
-		return err
+		p.Printf("wrote %s\n", name)
 	})
 }
 
@@ -131,5 +128,5 @@ func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lo
 	if err != nil && len(installed) == 0 {
 		return err
 	}
-	return errors.Join(app.Print(installed, func(w io.Writer) error { return writeInstalled(w, installed) }), err)
+	return errors.Join(app.Print(installed, func(p *cli.Page) { writeInstalled(p, installed) }), err)
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
@@ -75,9 +74,8 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 		}
 		return err
 	}
-	return c.app.Print(map[string]string{"registry": host, "username": c.username}, func(w io.Writer) error {
-		_, err := plaintext.Fprintf(w, "logged in to %s\n", host)
-		return err
+	return c.app.Print(map[string]string{"registry": host, "username": c.username}, func(p *cli.Page) {
+		p.Printf("logged in to %s\n", host)
 	})
 }
 
@@ -143,9 +141,8 @@ func newLogoutCmd(app *cli.App) *cobra.Command {
 			}
 			return err
 		}
-		return app.Print(map[string]string{"registry": args[0]}, func(w io.Writer) error {
-			_, err := plaintext.Fprintf(w, "logged out of %s\n", args[0])
-			return err
+		return app.Print(map[string]string{"registry": args[0]}, func(p *cli.Page) {
+			p.Printf("logged out of %s\n", args[0])
 		})
 	}
 	return cmd

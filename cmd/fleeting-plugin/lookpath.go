@@ -1,13 +1,10 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newLookpathCmd prints the path of an installed plugin.
@@ -35,10 +32,7 @@ put there are passed over. No network is used.`,
 		if err != nil {
 			return err
 		}
-		return app.Print(found, func(w io.Writer) error {
-			_, err := plaintext.Fprintf(w, "%s\n", found.Path)
-			return err
-		})
+		return app.Print(found, func(p *cli.Page) { p.Command("", found.Path) })
 	}
 	return cmd
 }

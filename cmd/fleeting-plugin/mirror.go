@@ -14,7 +14,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // mirrorCmd has the flags of mirror.
@@ -245,10 +244,9 @@ func vouching(m installer.Mirrored) string {
 }
 
 func (c *mirrorCmd) print(copied []installer.Mirrored, to func(installer.Reference) string) error {
-	return c.app.Print(copied, func(w io.Writer) error {
+	return c.app.Print(copied, func(p *cli.Page) {
 		for _, one := range copied {
-			plaintext.Fprintf(w, "%s@%s to %s as %s%s\n", one.Reference.Name(), one.Resolution.Digest(), to(one.Reference), strings.Join(one.Tags, ", "), vouching(one))
+			p.Printf("%s@%s to %s as %s%s\n", one.Reference.Name(), one.Resolution.Digest(), to(one.Reference), strings.Join(one.Tags, ", "), vouching(one))
 		}
-		return nil
 	})
 }

@@ -49,7 +49,7 @@ func results() map[string]any {
 		"mirror":       []installer.Mirrored{},
 		"outdated":     []installer.Outdated{},
 		"package":      packager.Packed{},
-		"policy check": []installer.RuleSummary{},
+		"policy check": []any{[]installer.RuleSummary{}, []match{}},
 		"policy init":  map[string]string{},
 		"prune":        []installer.Installed{},
 		"push":         packager.Pushed{},
@@ -370,7 +370,11 @@ func (o *outputs) result(name string, result any) string {
 	}
 	switch result := result.(type) {
 	case []any:
-		return "with REF: " + o.shape(reflect.TypeOf(result[0])) + "; with PATH or `--installed`: " + o.shape(reflect.TypeOf(result[1]))
+		first, second := "with REF", "with PATH or `--installed`"
+		if name == "policy check" {
+			first, second = "without `--for`", "with `--for`"
+		}
+		return first + ": " + o.shape(reflect.TypeOf(result[0])) + "; " + second + ": " + o.shape(reflect.TypeOf(result[1]))
 	case map[string]string:
 		return "object with `file`"
 	case map[string]installer.Installed:

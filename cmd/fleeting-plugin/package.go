@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -72,12 +70,12 @@ and at any time. The network is used for --windows-base only.`,
 		if err != nil {
 			return explain(err)
 		}
-		return app.Print(packed, func(w io.Writer) error {
-			if err := printPlatforms(w, packed.Platforms); err != nil {
-				return err
-			}
-			_, err := plaintext.Fprintf(w, "\npackaged %s %s\ncreated  %s\nlayout   %s\n", packed.Version, packed.Digest, told(packed.Created), packed.Layout)
-			return err
+		return app.Print(packed, func(p *cli.Page) {
+			printPlatforms(p, packed.Platforms)
+			p.Print("\n")
+			p.Field(9, "packaged", packed.Version.String()+" "+packed.Digest.String())
+			p.Field(9, "created", told(packed.Created))
+			p.Field(9, "layout", packed.Layout)
 		})
 	}
 	return cmd
@@ -91,17 +89,15 @@ func told(created *time.Time) string {
 	return created.Format(time.RFC3339)
 }
 
-func printPlatforms(w io.Writer, platforms []packager.PlatformResult) error {
+func printPlatforms(p *cli.Page, platforms []packager.PlatformResult) {
 	rows := make([][]string, len(platforms))
 	var all []filesOf
-	for i, p := range platforms {
-		rows[i] = []string{p.Platform, size(p.Size), p.Digest.String()}
-		all = append(all, filesOf{p.Platform, p.Files})
+	for i, one := range platforms {
+		rows[i] = []string{one.Platform, size(one.Size), one.Digest.String()}
+		all = append(all, filesOf{one.Platform, one.Files})
 	}
-	if err := cli.Table(w, []string{"platform", "size", "manifest"}, rows); err != nil {
-		return err
-	}
-	return printFiles(w, all)
+	p.Table([]string{"platform", "size", "manifest"}, rows)
+	printFiles(p, all)
 }
 
 // filesOf is what the layer of a platform holds.
@@ -112,7 +108,7 @@ type filesOf struct {
 
 // printFiles lists every file of the layers; platforms with the same files have
 // one line. The size of an executable is that of its platform.
-func printFiles(w io.Writer, all []filesOf) error {
+func printFiles(p *cli.Page, all []filesOf) {
 	var lists []string
 	platforms := map[string][]string{}
 	for _, f := range all {
@@ -125,16 +121,12 @@ func printFiles(w io.Writer, all []filesOf) error {
 		}
 		platforms[list] = append(platforms[list], f.platform)
 	}
-	if len(lists) == 0 {
-		return nil
+	if len(lists) > 0 {
+		p.Print("\nfiles\n")
 	}
-	fmt.Fprintln(w, "\nfiles")
 	for _, list := range lists {
-		if _, err := fmt.Fprintf(w, "  %s: %s\n", strings.Join(platforms[list], ", "), list); err != nil {
-			return err
-		}
+		p.Printf("  %s: %s\n", strings.Join(platforms[list], ", "), list)
 	}
-	return nil
 }
 
 func listOf(files []packager.LayerFile) string {

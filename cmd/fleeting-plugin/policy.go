@@ -16,7 +16,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/access"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -71,9 +70,8 @@ is there already is never overwritten.`,
 		if err := writeNew(name, content); err != nil {
 			return err
 		}
-		return app.Print(map[string]string{"file": name}, func(w io.Writer) error {
-			_, err := plaintext.Fprintf(w, "wrote %s\n", name)
-			return err
+		return app.Print(map[string]string{"file": name}, func(p *cli.Page) {
+			p.Printf("wrote %s\n", name)
 		})
 	}
 	return cmd
@@ -189,7 +187,7 @@ folder above them.`,
 		}
 		rules := policy.Rules()
 		warnLax(app, rules)
-		return app.Print(rules, func(w io.Writer) error { return writeRules(w, rules) })
+		return app.Print(rules, func(p *cli.Page) { writeRules(p, rules) })
 	}
 	return cmd
 }
@@ -249,49 +247,48 @@ func anyBuilder(r installer.RuleSummary) bool {
 
 // writeRules writes one rule beneath the other: a table of identities would be
 // wider than any screen.
-func writeRules(w io.Writer, rules []installer.RuleSummary) error {
+func writeRules(p *cli.Page, rules []installer.RuleSummary) {
 	for n, r := range rules {
 		if n > 0 {
-			fmt.Fprintln(w)
+			p.Print("\n")
 		}
-		plaintext.Fprintf(w, "%s\n", r.Scope)
-		writeRule(w, r)
+		p.Printf("%s\n", r.Scope)
+		writeRule(p, r)
 	}
-	return nil
 }
 
 // writeRule writes what a rule asks for.
-func writeRule(w io.Writer, r installer.RuleSummary) {
-	plaintext.Fprintf(w, "  %-12s %s\n", "needs", needs(r))
+func writeRule(p *cli.Page, r installer.RuleSummary) {
+	p.Field(15, "  needs", needs(r))
 	for _, signer := range r.Signers {
 		// An identity is long, and ends in "from ISSUER".
 		who, issuer, keyless := strings.Cut(signer, " from ")
-		plaintext.Fprintf(w, "  %-12s %s\n", "signer", who)
+		p.Field(15, "  signer", who)
 		if keyless {
-			plaintext.Fprintf(w, "               from %s\n", issuer)
+			p.Field(15, "", "from "+issuer)
 		}
 	}
 	for _, attestation := range r.Attestations {
-		writeAttestation(w, attestation)
+		writeAttestation(p, attestation)
 	}
 	if r.MinimumAge != "" {
-		plaintext.Fprintf(w, "  %-12s %s\n", "minimum age", r.MinimumAge)
+		p.Field(15, "  minimum age", r.MinimumAge)
 	}
 	for _, denied := range r.DeniedVersions {
-		plaintext.Fprintf(w, "  %-12s versions %s\n", "denied", denied)
+		p.Field(15, "  denied", "versions "+denied)
 	}
 	for _, denied := range r.DeniedDigests {
-		plaintext.Fprintf(w, "  %-12s %s\n", "denied", denied)
+		p.Field(15, "  denied", denied.String())
 	}
 }
 
-func writeAttestation(w io.Writer, a installer.AttestationSummary) {
-	plaintext.Fprintf(w, "  %-12s %s\n", "attestation", strings.Join(a.Types, " or "))
+func writeAttestation(p *cli.Page, a installer.AttestationSummary) {
+	p.Field(15, "  attestation", strings.Join(a.Types, " or "))
 	for _, condition := range []struct{ word, value string }{
 		{"built by", a.Builder}, {"from", a.SourceRepository}, {"at", a.SourceRef},
 	} {
 		if condition.value != "" {
-			plaintext.Fprintf(w, "  %-12s %s %s\n", "", condition.word, condition.value)
+			p.Field(15, "", condition.word+" "+condition.value)
 		}
 	}
 }
@@ -326,19 +323,19 @@ func printMatches(cmd *cobra.Command, app *cli.App, policy installer.Policy, tex
 		}
 	}
 	warnLax(app, deciding)
-	return app.Print(all, func(w io.Writer) error { return writeMatches(w, all) })
+	return app.Print(all, func(p *cli.Page) { writeMatches(p, all) })
 }
 
-func writeMatches(w io.Writer, all []match) error {
+func writeMatches(p *cli.Page, all []match) {
 	for _, m := range all {
 		if !m.Decides {
-			plaintext.Fprintf(w, "  %-12s %s: %s\n", "also matches", m.Scope, m.Why)
+			p.Field(15, "  also matches", m.Scope+": "+m.Why)
 			continue
 		}
-		plaintext.Fprintf(w, "%s\n  %-12s %s: %s\n", m.For, "decided by", m.Scope, m.Why)
-		writeRule(w, m.RuleSummary)
+		p.Printf("%s\n", m.For)
+		p.Field(15, "  decided by", m.Scope+": "+m.Why)
+		writeRule(p, m.RuleSummary)
 	}
-	return nil
 }
 
 func needs(r installer.RuleSummary) string {

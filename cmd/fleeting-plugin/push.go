@@ -2,13 +2,11 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -45,7 +43,7 @@ not sent again.`,
 		if err != nil {
 			return explainPublished(err, "package it again")
 		}
-		return app.Print(pushed, func(w io.Writer) error { return printPushed(app, w, pushed) })
+		return app.Print(pushed, func(p *cli.Page) { printPushed(app, p, pushed) })
 	}
 	return cmd
 }
@@ -85,19 +83,17 @@ func sameVersion(cmd *cobra.Command, layout, tag string) error {
 	return nil
 }
 
-func printPushed(app *cli.App, w io.Writer, p *packager.Pushed) error {
+func printPushed(app *cli.App, page *cli.Page, p *packager.Pushed) {
 	for _, warning := range p.Warnings {
 		app.Warnf("%s", warning)
 	}
 	if p.Replaced != "" {
 		app.Warnf("version %s was %s before; who pinned that finds it only as long as the registry keeps it", p.Version, p.Replaced)
 	}
-	if _, err := plaintext.Fprintf(w, "published %s:%s\ndigest    %s\nuploaded  %d blobs, %s; %d were there\n",
-		p.Repository, p.Version, p.Digest, p.Uploaded.Blobs, size(p.Uploaded.Bytes), p.Present.Blobs); err != nil {
-		return err
-	}
-	_, err := plaintext.Fprintf(w, "aliases   %s\n", aliases(p.Aliases))
-	return err
+	page.Field(10, "published", p.Repository+":"+p.Version.String())
+	page.Field(10, "digest", p.Digest.String())
+	page.Field(10, "uploaded", fmt.Sprintf("%d blobs, %s; %d were there", p.Uploaded.Blobs, size(p.Uploaded.Bytes), p.Present.Blobs))
+	page.Field(10, "aliases", aliases(p.Aliases))
 }
 
 func aliases(all []packager.Alias) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"io"
 	"os/exec"
 
 	"github.com/spf13/cobra"
@@ -84,7 +83,7 @@ and with 5 registry or repository could not be reached: nothing is known then.`,
 		if err != nil {
 			return err
 		}
-		if err := app.Print(report, func(w io.Writer) error { return writeRebuilt(w, report) }); err != nil {
+		if err := app.Print(report, func(p *cli.Page) { writeRebuilt(p, report) }); err != nil {
 			return err
 		}
 		return report.Verdict()

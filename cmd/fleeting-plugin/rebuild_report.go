@@ -2,44 +2,42 @@ package main
 
 import (
 	"cmp"
-	"io"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/rebuild"
 )
 
 // writeRebuilt writes the report for people.
-func writeRebuilt(w io.Writer, r rebuild.Report) error {
+func writeRebuilt(p *cli.Page, r rebuild.Report) {
 	signers := strings.Join(r.Signers, ", ")
-	plaintext.Fprintf(w, "%s@%s\nsigned    %s\n", r.Reference, r.Digest, cmp.Or(signers, "not verified"))
+	p.Printf("%s@%s\n", r.Reference, r.Digest)
+	p.Field(10, "signed", cmp.Or(signers, "not verified"))
 	from := strings.TrimSpace(r.Source.Repository + " " + r.Source.Revision)
 	if r.Checkout != "" {
 		from = r.Checkout
 	}
-	plaintext.Fprintf(w, "source    %s\n\n", from)
+	p.Field(10, "source", from)
+	p.Print("\n")
 	rows := make([][]string, len(r.Platforms))
-	for i, p := range r.Platforms {
-		rows[i] = []string{p.Platform, "differs", strings.Join(p.Differences, "; ")}
+	for i, one := range r.Platforms {
+		rows[i] = []string{one.Platform, "differs", strings.Join(one.Differences, "; ")}
 		switch {
-		case p.Problem != "":
-			rows[i][1], rows[i][2] = "not built", strings.ReplaceAll(p.Problem, "\n", " ")
-		case p.Same:
-			rows[i][1], rows[i][2] = "same", p.Published
+		case one.Problem != "":
+			rows[i][1], rows[i][2] = "not built", strings.ReplaceAll(one.Problem, "\n", " ")
+		case one.Same:
+			rows[i][1], rows[i][2] = "same", one.Published
 		}
 	}
-	if err := cli.Table(w, []string{"platform", "verdict", "why"}, rows); err != nil {
-		return err
-	}
-	for _, p := range r.Platforms {
-		for _, note := range p.Notes {
-			plaintext.Fprintf(w, "\n%s: %s\n", p.Platform, note)
+	p.Table([]string{"platform", "verdict", "why"}, rows)
+	for _, one := range r.Platforms {
+		for _, note := range one.Notes {
+			p.Printf("\n%s: %s\n", one.Platform, note)
 		}
-		if len(p.Copied) > 0 {
-			plaintext.Fprintf(w, "\n%s: not built, but taken from what is published: %s\n", p.Platform, strings.Join(p.Copied, " "))
+		if len(one.Copied) > 0 {
+			p.Printf("\n%s: not built, but taken from what is published: %s\n", one.Platform, strings.Join(one.Copied, " "))
 		}
 	}
-	_, err := plaintext.Fprintf(w, "\nindex     %s\n", strings.TrimSuffix(string(r.Index.Outcome)+": "+r.Index.Reason, ": "))
-	return err
+	p.Print("\n")
+	p.Field(10, "index", strings.TrimSuffix(string(r.Index.Outcome)+": "+r.Index.Reason, ": "))
 }

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -101,7 +99,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if err := f.writeBundle(result.Released); err != nil {
 		return fmt.Errorf("%s is published, but: %w", result.Reference, err)
 	}
-	return app.Print(result, func(w io.Writer) error { return f.print(app, w, result) })
+	return app.Print(result, func(p *cli.Page) { f.print(app, p, result) })
 }
 
 // prepare scans the executables, and settles what is said about them.
@@ -158,37 +156,31 @@ func (f *releaseFlags) signer(ctx context.Context, sign *signFlags) (*packager.S
 	return sign.signer(ctx)
 }
 
-func (f *releaseFlags) print(app *cli.App, w io.Writer, r releaseResult) error {
-	if err := printPlatforms(w, r.Platforms); err != nil {
-		return err
-	}
-	fmt.Fprintln(w)
+func (f *releaseFlags) print(app *cli.App, p *cli.Page, r releaseResult) {
+	printPlatforms(p, r.Platforms)
+	p.Print("\n")
 	if r.DryRun {
-		if _, err := plaintext.Fprintf(w, "would publish %s\nlayers    %d to upload, %s; %d are there\naliases   %s\n",
-			r.Reference, r.Uploaded.Blobs, size(r.Uploaded.Bytes), r.Present.Blobs, aliases(r.Aliases)); err != nil {
-			return err
-		}
+		p.Printf("would publish %s\n", r.Reference)
+		p.Field(10, "layers", fmt.Sprintf("%d to upload, %s; %d are there", r.Uploaded.Blobs, size(r.Uploaded.Bytes), r.Present.Blobs))
+		p.Field(10, "aliases", aliases(r.Aliases))
 	} else {
 		pushed := r.Pushed
 		pushed.Warnings = pushed.Warnings[f.told:]
-		if err := printPushed(app, w, &pushed); err != nil {
-			return err
-		}
+		printPushed(app, p, &pushed)
 	}
-	plaintext.Fprintf(w, "created   %s\n", told(r.Created))
+	p.Field(10, "created", told(r.Created))
 	for _, line := range []struct {
 		name string
 		list []string
 	}{{"documents", r.Documents}, {"attested", r.Attested}} {
 		label := line.name
 		for _, one := range line.list {
-			plaintext.Fprintf(w, "%-9s %s\n", label, one)
+			p.Field(10, label, one)
 			label = ""
 		}
 	}
 	if r.Checksums != nil {
-		plaintext.Fprintf(w, "checksums %s\n", r.Checksums.File)
+		p.Field(10, "checksums", r.Checksums.File)
 	}
-	_, err := plaintext.Fprintf(w, "signed    %d manifests\n", len(r.Signed))
-	return err
+	p.Field(10, "signed", fmt.Sprintf("%d manifests", len(r.Signed)))
 }

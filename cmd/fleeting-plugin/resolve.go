@@ -1,13 +1,12 @@
 package main
 
 import (
-	"io"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newResolveCmd shows what a reference stands for.
@@ -45,7 +44,7 @@ verified, downloaded or changed.`,
 		if len(resolved) == 0 {
 			return err
 		}
-		if printErr := app.Print(resolved, func(w io.Writer) error { return writeResolutions(w, resolved, explain) }); printErr != nil {
+		if printErr := app.Print(resolved, func(p *cli.Page) { writeResolutions(p, resolved, explain) }); printErr != nil {
 			return printErr
 		}
 		return err
@@ -53,16 +52,20 @@ verified, downloaded or changed.`,
 	return cmd
 }
 
-func writeResolutions(w io.Writer, resolved []installer.Resolution, explain bool) error {
+func writeResolutions(p *cli.Page, resolved []installer.Resolution, explain bool) {
 	for _, r := range resolved {
-		plaintext.Fprintf(w, "%s\n  version   %s\n  digest    %s\n  platform  %s\n  manifest  %s\n  layer     %s (%d bytes)\n",
-			r.Reference, r.Version, r.Digest(), r.Platform, r.Manifest, r.Layer, r.Size)
+		p.Printf("%s\n", r.Reference)
+		for _, f := range []struct{ label, value string }{
+			{"version", r.Version.String()}, {"digest", r.Digest().String()}, {"platform", r.Platform},
+			{"manifest", r.Manifest.String()}, {"layer", fmt.Sprintf("%s (%d bytes)", r.Layer, r.Size)},
+		} {
+			p.Field(12, "  "+f.label, f.value)
+		}
 		if !explain {
 			continue
 		}
 		for _, sentence := range r.Explanation {
-			plaintext.Fprintf(w, "  %s\n", sentence)
+			p.Printf("  %s\n", sentence)
 		}
 	}
-	return nil
 }

@@ -2,12 +2,10 @@ package main
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -47,12 +45,12 @@ signed before is not signed again.`,
 		if err != nil {
 			return err
 		}
-		return app.Print(signed, func(w io.Writer) error { return printSigned(w, signed) })
+		return app.Print(signed, func(p *cli.Page) { printSigned(p, signed) })
 	}
 	return cmd
 }
 
-func printSigned(w io.Writer, s *packager.Signed) error {
+func printSigned(p *cli.Page, s *packager.Signed) {
 	verb := "there"
 	for _, o := range s.Outcomes {
 		if o.New > 0 {
@@ -63,9 +61,8 @@ func printSigned(w io.Writer, s *packager.Signed) error {
 	if len(s.Manifests) == 1 {
 		which = ", there is no index"
 	}
-	if _, err := plaintext.Fprintf(w, "%-9s %s@%s\nmanifests %d%s\n", verb, s.Repository, s.Digest, len(s.Manifests), which); err != nil {
-		return err
-	}
+	p.Field(10, verb, s.Repository+"@"+s.Digest.String())
+	p.Field(10, "manifests", fmt.Sprint(len(s.Manifests))+which)
 	label := "attested"
 	for _, o := range s.Outcomes {
 		became := "there"
@@ -82,10 +79,7 @@ func printSigned(w io.Writer, s *packager.Signed) error {
 		if o.What == "signature" {
 			line = ""
 		}
-		if _, err := plaintext.Fprintf(w, "%-9s %s%s\n", label, line, became); err != nil {
-			return err
-		}
+		p.Field(10, label, line+became)
 		label = ""
 	}
-	return nil
 }

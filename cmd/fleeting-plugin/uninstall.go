@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -57,7 +56,7 @@ configuration names and nothing stands for then is told of.`,
 		if err != nil && len(removed) == 0 {
 			return err
 		}
-		return errors.Join(app.Print(removed, func(w io.Writer) error { return writeRemoved(w, "removed", removed) }), err)
+		return errors.Join(app.Print(removed, func(p *cli.Page) { writeRemoved(p, "removed", removed) }), err)
 	}
 	return cmd
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newUpgradeCmd installs what the references of installed plugins stand for now.
@@ -63,7 +61,7 @@ goes on with what it has started.`,
 		if len(upgraded) == 0 {
 			app.Statusf("%s", nothingIn(i.Folder()))
 		}
-		return errors.Join(app.Print(upgraded, func(w io.Writer) error { return writeInstalled(w, upgraded) }), err)
+		return errors.Join(app.Print(upgraded, func(p *cli.Page) { writeInstalled(p, upgraded) }), err)
 	})
 	return cmd
 }
@@ -109,7 +107,6 @@ configuration. Nothing is verified or changed.`,
 		Args: cli.Args(0, -1),
 	}
 	flags := newInstallFlags(app, cmd)
-	app.TableFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "all", false, "show plugins that are up to date, too")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		i, err := flags.withPolicy(cmd.Context(), installer.Policy{})
@@ -206,9 +203,8 @@ on. No network is used; a lock is not changed.`,
 		if err != nil {
 			return err
 		}
-		return app.Print(map[string]installer.Installed{"removed": removed, "left": left}, func(w io.Writer) error {
-			_, err := plaintext.Fprintf(w, "removed %s %s\n%s is %s now\n", removed.Receipt.Name, removed.Receipt.Version, ref, left.Receipt.Version)
-			return err
+		return app.Print(map[string]installer.Installed{"removed": removed, "left": left}, func(p *cli.Page) {
+			p.Printf("removed %s %s\n%s is %s now\n", removed.Receipt.Name, removed.Receipt.Version, ref, left.Receipt.Version)
 		})
 	}
 	return cmd
@@ -258,14 +254,13 @@ configuration names, what the lock has, and what something else installed.`,
 		if opts.DryRun {
 			verb = "would remove"
 		}
-		return errors.Join(app.Print(removed, func(w io.Writer) error { return writeRemoved(w, verb, removed) }), err)
+		return errors.Join(app.Print(removed, func(p *cli.Page) { writeRemoved(p, verb, removed) }), err)
 	}
 	return cmd
 }
 
-func writeRemoved(w io.Writer, verb string, removed []installer.Installed) error {
+func writeRemoved(p *cli.Page, verb string, removed []installer.Installed) {
 	for _, one := range removed {
-		plaintext.Fprintf(w, "%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
+		p.Printf("%s %s %s\n", verb, one.Receipt.Name, one.Receipt.Version)
 	}
-	return nil
 }

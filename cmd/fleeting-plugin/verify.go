@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"strconv"
@@ -14,7 +13,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // newVerifyCmd holds the policy against a remote artifact, or receipts against
@@ -41,7 +39,6 @@ lock as well, and must be installed.`,
 		Args: cli.Args(0, 1),
 	}
 	flags := newInstallFlags(app, cmd)
-	app.TableFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
 	cmd.Flags().BoolVar(&platforms, "all-platforms", false, "want evidence about the index, so that its digest holds on every platform")
 	cmd.Flags().StringVar(&lockFile, "lock", "", "with --installed or PATH: compare with this lock, too")
@@ -89,12 +86,12 @@ func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg st
 	if err != nil {
 		return err
 	}
-	return app.Print(verified, func(w io.Writer) error { return writeVerified(w, verified, flags.rule(verified.Verification.Rule)) })
+	return app.Print(verified, func(p *cli.Page) { writeVerified(p, verified, flags.rule(verified.Verification.Rule)) })
 }
 
-func writeVerified(w io.Writer, v installer.Verified, rule string) error {
-	plaintext.Fprintf(w, "%s\n", v.Reference)
-	line := lines(w)
+func writeVerified(p *cli.Page, v installer.Verified, rule string) {
+	p.Printf("%s\n", v.Reference)
+	line := func(label, value string) { p.Field(15, "  "+label, value) }
 	line("version", v.Version.String())
 	line("digest", v.Digest().String())
 	line("covers", covers(v))
@@ -105,16 +102,6 @@ func writeVerified(w io.Writer, v installer.Verified, rule string) error {
 		line(e.Kind, strings.TrimSuffix(e.Format+", "+e.PredicateType, ", "))
 		line("  about", e.Subject.String())
 		writeEvidence(line, e)
-	}
-	return nil
-}
-
-// lines writes labelled values; it leaves out empty ones.
-func lines(w io.Writer) func(label, value string) {
-	return func(label, value string) {
-		if value != "" {
-			plaintext.Fprintf(w, "  %-11s  %s\n", label, value)
-		}
 	}
 }
 

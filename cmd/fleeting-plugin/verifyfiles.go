@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // ownReference is what this project publishes, whose rule is the default.
@@ -164,7 +164,7 @@ func (v *fileVerifier) one(ctx context.Context, name string) (installer.Verified
 }
 
 // write lists the files, and after them once each who vouches for them.
-func (v *fileVerifier) write(w io.Writer) error {
+func (v *fileVerifier) write(p *cli.Page) {
 	var rows [][]string
 	var vouched []string
 	for _, c := range v.checks {
@@ -182,21 +182,20 @@ func (v *fileVerifier) write(w io.Writer) error {
 		}
 		rows = append(rows, []string{c.File, state})
 	}
-	if err := cli.Table(w, []string{"file", "content"}, rows); err != nil {
-		return err
-	}
+	p.Table([]string{"file", "content"}, rows)
 	for _, text := range vouched {
-		if _, err := io.WriteString(w, "\n"+text); err != nil {
-			return err
-		}
+		p.Print("\n" + text)
 	}
-	return nil
 }
 
 // describe says who vouches, and where the rule is from.
 func (v *fileVerifier) describe(because installer.Verification, e installer.Evidence) string {
 	var text strings.Builder
-	line := lines(&text)
+	line := func(label, value string) {
+		if value != "" {
+			fmt.Fprintf(&text, "  %-11s  %s\n", label, plaintext.Line(value))
+		}
+	}
 	line("rule", v.flags.rule(because.Rule))
 	line("attested by", e.Signer())
 	writeEvidence(line, e)

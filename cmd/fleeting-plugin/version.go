@@ -1,12 +1,9 @@
 package main
 
 import (
-	"io"
-
 	"github.com/spf13/cobra"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
 
 // Set by the linker: -X main.version=1.2.3 -X main.revision=COMMIT.
@@ -22,10 +19,8 @@ func newVersionCmd(app *cli.App) *cobra.Command {
 		Args:  cli.Args(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := cli.NewVersion(cmd.Root().Name(), version, revision)
-			return app.Print(v, func(w io.Writer) error {
-				_, err := plaintext.Fprintf(w, "%s %s\nrevision: %s\ngo: %s\nplatform: %s\n",
-					v.Name, v.Version, v.Revision, v.Go, v.Platform)
-				return err
+			return app.Print(v, func(p *cli.Page) {
+				p.Printf("%s %s\nrevision: %s\ngo: %s\nplatform: %s\n", v.Name, v.Version, v.Revision, v.Go, v.Platform)
 			})
 		},
 	}

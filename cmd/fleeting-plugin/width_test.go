@@ -7,11 +7,39 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/spf13/cobra"
+
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 )
 
-// TestTerminal holds that what list and doctor say fits on a terminal of 80
-// columns, and that nothing is cut where there is none, or with --no-trunc.
+// narrow runs a command on a terminal of so many columns.
+func narrow(t *testing.T, columns int, args ...string) string {
+	t.Helper()
+	var out strings.Builder
+	app := cli.New(nil, &out, &out, nil)
+	app.OutTerminal.Columns, app.ErrTerminal.Columns = columns, columns
+	app.Run(t.Context(), NewRootCmd(app), args)
+	return out.String()
+}
+
+// checkFits reports lines that are wider than the terminal and could be broken. What is
+// to be copied, a command or a word such as a digest, is in one line.
+func checkFits(t *testing.T, columns int, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if utf8.RuneCountInString(line) <= columns || strings.Contains(line, "next: ") || strings.HasPrefix(line, "  fleeting-plugin ") || strings.Contains(line, "$TOKEN") || strings.Contains(line, "COSIGN_PASSWORD=") {
+			continue
+		}
+		words := strings.Fields(line)
+		if last := words[len(words)-1]; utf8.RuneCountInString(last) < columns-24 {
+			t.Errorf("%d columns: %q", columns, line)
+		}
+	}
+}
+
+// TestTerminal holds that what commands say fits a terminal of 80 and of 60
+// columns, and that nothing is ever cut.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -24,28 +52,37 @@ func TestTerminal(t *testing.T) {
 	if err := os.WriteFile(config, []byte("[[runners]]\nname = \"one\"\n[runners.autoscaler]\nplugin = \""+name+":1\"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := func(columns int, args ...string) string {
-		var out strings.Builder
-		app := cli.New(nil, &out, nil, nil)
-		app.Columns = columns
-		app.Run(t.Context(), NewRootCmd(app), append(args, "--dir", dir))
-		return out.String()
-	}
-	for _, args := range [][]string{{"list"}, {"doctor", "--config", config}, {"verify", "--installed"}} {
-		for line := range strings.Lines(run(80, args...)) {
-			// What doctor says is broken between words only: a path can be longer.
-			words := len(strings.Fields(line))
-			if columns := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); columns > 80 && (args[0] != "doctor" || words > 3 && !strings.Contains(line, "next: ")) {
-				t.Errorf("%v: %d columns: %q", args, columns, line)
+	for _, args := range [][]string{
+		{"list", "--dir", dir}, {"doctor", "--config", config, "--dir", dir}, {"verify", "--installed", "--dir", dir}, {"policy", "check"},
+	} {
+		for _, columns := range []int{60, 80, 0} {
+			text := narrow(t, columns, args...)
+			if args[0] != "policy" && !strings.Contains(text, name) || strings.Contains(text, "…") {
+				t.Errorf("%v: %d columns: cut:\n%s", args, columns, text)
 			}
-		}
-		for _, whole := range []string{run(0, args...), run(80, append(args, "--no-trunc")...)} {
-			if !strings.Contains(whole, name) {
-				t.Errorf("%v: without a limit the name is cut:\n%s", args, whole)
+			if columns > 0 {
+				checkFits(t, columns, text)
 			}
 		}
 	}
-	if got := run(80, "list"); !strings.Contains(got, "…") {
-		t.Errorf("not cut:\n%s", got)
+}
+
+// TestHelpFits: the help of every command.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	var visit func(*cobra.Command)
+	visit = func(cmd *cobra.Command) {
+		args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+		for _, columns := range []int{60, 80} {
+			text := narrow(t, columns, args...)
+			if !strings.Contains(text, "Usage:") {
+				t.Errorf("%v: no help: %s", args, text)
+			}
+			checkFits(t, columns, text)
+		}
+		for _, child := range cmd.Commands() {
+			visit(child)
+		}
 	}
+	visit(NewRootCmd(cli.New(nil, nil, nil, nil)))
 }

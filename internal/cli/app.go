@@ -34,16 +34,15 @@ type App struct {
 	Output Format
 	// Quiet, from --quiet, leaves out everything but results, warnings and errors.
 	Quiet bool
-	// Columns is the width of the terminal that Out is, 0 if it is none; tables are
-	// cut to it.
-	Columns int
+	// OutTerminal and ErrTerminal are what people see Out and Err on.
+	OutTerminal, ErrTerminal Terminal
 	// Verbose, from --verbose, makes Logger write debug records.
 	Verbose bool
 
-	// screen is Err without the filter, for what draws on a terminal itself.
-	screen io.Writer
+	// rawOut and screen are Out and Err without the filter, for what draws on a
+	// terminal itself.
+	rawOut, screen io.Writer
 
-	whole    bool // from --no-trunc
 	level    slog.LevelVar
 	logger   *slog.Logger
 	mapping  []errorMapping
@@ -72,7 +71,7 @@ func New(in io.Reader, out, errw io.Writer, lookupEnv func(string) (string, bool
 		in = noInput{}
 	}
 	a := &App{
-		In: in, Out: plaintext.NewWriter(out), Err: plaintext.NewWriter(errw), screen: errw,
+		In: in, Out: plaintext.NewWriter(out), Err: plaintext.NewWriter(errw), rawOut: out, screen: errw,
 		LookupEnv: lookupEnv, Now: time.Now, Output: Text,
 	}
 	a.level.Set(slog.LevelWarn)
@@ -83,7 +82,7 @@ func New(in io.Reader, out, errw io.Writer, lookupEnv func(string) (string, bool
 // FromOS makes an App from the process: its streams, environment and clock.
 func FromOS() *App {
 	a := New(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
-	a.Columns = columnsOf(os.Stdout)
+	a.OutTerminal, a.ErrTerminal = a.terminal(os.Stdout), a.terminal(os.Stderr)
 	return a
 }
 
@@ -123,4 +122,14 @@ func (noInput) Read([]byte) (int, error) { return 0, io.EOF }
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// terminal says what people see a stream on. NO_COLOR leaves colours out
+// (https://no-color.org), and so does a terminal that has none.
+func (a *App) terminal(stream *os.File) Terminal {
+	columns, _, err := term.GetSize(int(stream.Fd()))
+	if err != nil {
+		return Terminal{}
+	}
+	return Terminal{Columns: columns, Colour: a.Env("NO_COLOR") == "" && a.Env("TERM") != "dumb" && coloursShown(stream)}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 )
@@ -42,11 +41,13 @@ func (f *Format) Set(name string) error {
 
 // Print writes the result of a command to Out: value in JSON, or what text
 // writes. A nil value is an empty list.
-func (a *App) Print(value any, text func(w io.Writer) error) error {
+func (a *App) Print(value any, text func(p *Page)) error {
 	if a.Output == JSON {
 		return writeJSON(a.Out, value)
 	}
-	return text(a.Out)
+	page := a.page()
+	text(page)
+	return page.close()
 }
 
 // PrintTable writes the result of a command to Out: value in JSON, or a table
@@ -54,20 +55,18 @@ func (a *App) Print(value any, text func(w io.Writer) error) error {
 // can count lines; people read on Err that it is, as none says, if that is not
 // empty.
 func (a *App) PrintTable(value any, header []string, rows [][]string, none string) error {
-	return a.Print(value, func(w io.Writer) error {
-		if len(rows) > 0 {
-			rows = oneLine(rows)
-			if width := a.width(); width > 0 {
-				rows = fit(append([][]string{header}, rows...), width)[1:]
-			}
-			return Table(w, header, rows)
-		}
-		if none != "" {
+	return a.Print(value, func(p *Page) {
+		p.Table(header, rows)
+		if len(rows) == 0 && none != "" {
 			a.Statusf("%s", none)
 		}
-		return nil
 	})
 }
+
+func (a *App) page() *Page { return &Page{text: a.Out, raw: a.rawOut, terminal: a.OutTerminal} }
+
+// errPage is a page on Err, for what people are told while work goes on.
+func (a *App) errPage() *Page { return &Page{text: a.Err, raw: a.screen, terminal: a.ErrTerminal} }
 
 // Statusf tells people what goes on, on Err; nothing with --quiet or --output
 // json. The line end is added; arguments are fields of the line, see
@@ -76,7 +75,9 @@ func (a *App) Statusf(format string, args ...any) {
 	if a.Quiet || a.Output == JSON {
 		return
 	}
-	plaintext.Fprintf(a.Err, format+"\n", args...)
+	page := a.errPage()
+	page.Printf(format, args...)
+	_ = page.close()
 }
 
 // Warnf tells people, on Err, what they have to know although the command goes
@@ -91,30 +92,18 @@ func (a *App) warn(text string) {
 		writeLine(a.Err, warningReport{text})
 		return
 	}
-	fmt.Fprintf(a.Err, "warning: %s\n", text)
+	a.say("warning", yellow, text)
 }
 
-// Table writes rows below an upper-case header, columns aligned. A cell is one
-// field, whatever is in it.
-func Table(w io.Writer, header []string, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.ToUpper(strings.Join(header, "\t")))
-	for _, row := range oneLine(rows) {
-		fmt.Fprintln(tw, strings.Join(row, "\t"))
+// say writes a labelled text to Err: its lines below the first are indented.
+func (a *App) say(label string, s style, text string) {
+	page := a.errPage()
+	first, rest, more := strings.Cut(text, "\n")
+	page.labelled(s, label+":", " ", first, 2)
+	if more {
+		page.Print(rest)
 	}
-	return tw.Flush()
-}
-
-// oneLine keeps each cell in its line and in its column.
-func oneLine(rows [][]string) [][]string {
-	lines := make([][]string, len(rows))
-	for r, row := range rows {
-		lines[r] = make([]string, len(row))
-		for i, cell := range row {
-			lines[r][i] = plaintext.Line(cell)
-		}
-	}
-	return lines
+	_ = page.close()
 }
 
 // writeLine writes a value as one line of JSON: Err has a line for each warning

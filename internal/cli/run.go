@@ -79,6 +79,7 @@ func (a *App) prepare(root *cobra.Command) {
 	root.SilenceUsage = true
 	root.CompletionOptions.DisableDefaultCmd = true
 	a.prepareHelp(root)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.writeHelp(cmd) })
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return WithCode(a.flagHint(cmd, err), Usage) })
 	before := root.PersistentPreRunE
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
@@ -256,17 +257,19 @@ func (a *App) report(cmd *cobra.Command, err error) {
 		writeLine(a.Err, report)
 		return
 	}
+	page := a.errPage()
 	for n, one := range all {
 		headline, details := a.described(one)
-		plaintext.Fprintf(a.Err, "error: %s\n", plaintext.Redact(headline))
+		page.labelled(red, "error:", " ", plaintext.Redact(headline), 2)
 		for _, line := range details {
-			plaintext.Fprintf(a.Err, "  %s\n", plaintext.Redact(line))
+			page.Printf("  %s\n", plaintext.Redact(line))
 		}
 		next := a.next(cmd, one)
 		if next == "" || n+1 < len(all) && a.next(cmd, all[n+1]) == next {
 			continue
 		}
-		fmt.Fprintf(a.Err, "next: %s\n", next)
+		page.paint(cyan, "next:")
+		page.write(" " + next + "\n") // in one line, to be copied
 	}
 }
 
