@@ -32,7 +32,7 @@ func missing() map[string]struct {
 	}{
 		"Glance is down":          {"image:*", sim.Refuse(http.StatusServiceUnavailable, "down for a while"), "down for a while"},
 		"Neutron is down":         {"network:*", sim.Refuse(http.StatusServiceUnavailable, "down for a while"), "down for a while"},
-		"Neutron does not answer": {"network:*", sim.Hang(), "list "},
+		"Neutron does not answer": {"network:*", sim.Hang(), "list networks: no answer within 20s"},
 		"Cinder is down":          {"volume:*", sim.Refuse(http.StatusServiceUnavailable, "down for a while"), ""},
 		"a proxy for Glance":      {"image:*", sim.Fault{Status: http.StatusNotFound, Body: "<html>nothing here</html>"}, "nothing here"},
 		"the image is gone":       {sim.OpImageList, empty("images"), "server.image"},
@@ -65,7 +65,11 @@ func TestNovaIsEnough(t *testing.T) {
 				first := w.start(t, everyName())
 				servers := w.up(t, first, 3)
 				w.shutdown(t, first)
-				restore := w.Inject(sim.Rule{Operation: row.op, Fault: row.fault})
+				restore := w.Inject(sim.Rule{
+					Operation: row.op, Fault: row.fault,
+					// What asks for a microversion that cannot exist is about Nova.
+					When: func(r *http.Request) bool { return r.URL.Query().Get("limit") == "" },
+				})
 				group := w.start(t, everyName())
 				if got := count(states(t, group), provider.StateRunning); got != 3 {
 					t.Errorf("adopted: %d running, want 3", got)
@@ -102,7 +106,7 @@ func (w *world) refuses(t *testing.T, group provider.InstanceGroup, says string)
 	if got := w.Count(sim.OpServerCreate) - before; got != 0 {
 		t.Errorf("%d creations were sent", got)
 	}
-	if w.log.lines("[ERROR]", "no servers can be created") == 0 || !strings.Contains(w.log.String(), says) {
+	if got := w.log.lines("[ERROR]", "no servers can be created"); got != 1 || !strings.Contains(w.log.String(), says) {
 		t.Errorf("the log does not say %q:\n%s", says, w.log)
 	}
 }
@@ -147,14 +151,14 @@ func TestLookingUpAgainIsRare(t *testing.T) {
 		for started := time.Now(); time.Since(started) < 30*time.Minute; <-time.After(2 * time.Second) {
 			increase(t, group, 3, 0)
 		}
-		if got := w.Count(sim.OpFlavorList) - before; got < 28 || got > 36 {
+		if got := w.Count(sim.OpFlavorList) - before; got < 24 || got > 36 {
 			t.Errorf("look-ups in half an hour: %d, want about one a minute", got)
 		}
 		if got := w.log.lines("no servers can be created"); got < 3 || got > 5 {
 			t.Errorf("lines in an hour and a half: %d, want one every ten minutes while jobs wait", got)
 		}
 		w.AddImage(sim.Image{Name: "Ubuntu 24.04"})
-		w.createsWithin(t, group, 65*time.Second)
+		w.createsWithin(t, group, 80*time.Second)
 		if w.log.lines("servers can be created again") != 1 {
 			t.Error("the log does not say that it is over")
 		}

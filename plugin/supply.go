@@ -3,6 +3,9 @@ package plugin
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
 	"slices"
 	"sync"
 	"time"
@@ -110,6 +113,11 @@ func (s *supply) lookUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, supplyTimeout)
 	defer cancel()
 	found, wrong, failed := resolve(ctx, s.client, s.config, s.log)
+	for i, err := range failed {
+		if call, ok := errors.AsType[*cloud.Error](err); ok && ctx.Err() != nil && call.Status == 0 {
+			failed[i] = fmt.Errorf("%s: no answer within %s", call.Op, supplyTimeout)
+		}
+	}
 	reason := errors.Join(append([]error{wrong.err()}, failed...)...)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +128,7 @@ func (s *supply) lookUp(ctx context.Context) {
 	if s.doubted = reason != nil && known; reason == nil {
 		s.pause = supplyFirst
 	}
-	s.due = time.Now().Add(s.pause)
+	s.due = time.Now().Add(s.pause + rand.N(s.pause/5+1)) //nolint:gosec // jitter: many groups wait for the same service
 	s.pause = min(max(2*s.pause, supplyFirst), supplyMost)
 }
 
@@ -128,7 +136,7 @@ func (s *supply) lookUp(ctx context.Context) {
 func (s *supply) take(found resources, reason error) {
 	if len(found.networks) < len(s.found.networks) {
 		// The servers that exist are on them, whether others can be made or not.
-		found.networks, found.addressNetwork = s.found.networks, s.found.addressNetwork
+		found.networks, found.addressNetwork, found.addressTwins = s.found.networks, s.found.addressNetwork, s.found.addressTwins
 	}
 	before := s.found
 	s.found, s.reason = found, reason
@@ -153,10 +161,14 @@ func (s *supply) take(found resources, reason error) {
 // complain says why no servers can be created: once for each reason, and again
 // while it lasts.
 func (s *supply) complain(reason error) {
-	text := reason.Error()
+	text := request.ReplaceAllString(reason.Error(), "")
 	if text == s.told && time.Since(s.toldWhen) < supplyTold {
 		return
 	}
 	s.told, s.toldWhen = text, time.Now()
-	s.log.Error("no servers can be created; those that exist are kept, and the names are looked up again while servers are asked for", "reason", text)
+	s.log.Error("no servers can be created; those that exist are kept, and the names are looked up again while servers are asked for",
+		"reason", reason.Error())
 }
+
+// request is the ID of a request, which makes no other reason.
+var request = regexp.MustCompile(`req-[0-9a-f-]+`)
