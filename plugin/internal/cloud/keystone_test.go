@@ -283,3 +283,44 @@ func TestTokensForNoProject(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestOddLogins: a login ends, and is bounded, whatever Keystone's place answers.
+func TestOddLogins(t *testing.T) {
+	t.Parallel()
+	for name, row := range oddAnswers() {
+		if row.fine != "" && strings.Contains(row.fine, "DeleteServer") {
+			continue
+		}
+		for _, created := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", created ", created), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					s := newStage(t, func(r *http.Request) (*http.Response, error) {
+						answer, err := row.answer(r, "token")
+						if answer != nil && created && answer.StatusCode == http.StatusOK {
+							answer.StatusCode = http.StatusCreated
+							answer.Header.Set("X-Subject-Token", stageToken)
+						}
+						return answer, err
+					})
+					began := time.Now()
+					_, err := Connect(t.Context(), s.options())
+					if err == nil {
+						t.Fatal("logged in")
+					}
+					if took := time.Since(began); took > authTimeout+time.Second {
+						t.Errorf("took %v", took)
+					}
+					if s.read > 5*tokenLimit {
+						t.Errorf("%d bytes were read", s.read)
+					}
+					if errors.Is(err, ErrNotFound) || len(err.Error()) > 1500 {
+						t.Errorf("got %v", err)
+					}
+					assertSafe(t, err.Error())
+					assertSafe(t, s.logged())
+				})
+			})
+		}
+	}
+}

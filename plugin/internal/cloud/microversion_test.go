@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // TestMicroversionIsVerified: an endpoint that does not take the microversion
@@ -97,4 +98,38 @@ func TestLegacyAPI(t *testing.T) {
 			t.Errorf("got %v, want the remedy", err)
 		}
 	})
+}
+
+// TestOddVersionDocuments: only the lack of a document is made up for, by asking
+// for what is needed.
+func TestOddVersionDocuments(t *testing.T) {
+	t.Parallel()
+	const without = "a proxy's 404, a gateway's 404, multiple choices"
+	for name, row := range oddAnswers() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage(t, func(r *http.Request) (*http.Response, error) {
+					if r.URL.Host == "keystone.example" {
+						return nil, nil //nolint:nilnil // as usual
+					}
+					return row.answer(r, "version")
+				})
+				began := time.Now()
+				client, err := Connect(t.Context(), s.options())
+				switch {
+				case strings.Contains(without, name) && (err != nil || client.Microversion().String() != "2.52"):
+					t.Errorf("got %v, want the microversion that is needed", err)
+				case !strings.Contains(without, name) && err == nil:
+					t.Errorf("taken for microversion %s", client.Microversion())
+				}
+				if took := time.Since(began); took > callTimeout+time.Minute || s.read > 5*answerLimit {
+					t.Errorf("took %v for %d bytes", took, s.read)
+				}
+				if err != nil {
+					assertSafe(t, err.Error())
+				}
+			})
+		})
+	}
 }
