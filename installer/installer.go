@@ -26,6 +26,8 @@ type Installer struct {
 	now         func() time.Time
 	log         *slog.Logger
 	events      func(Event)
+	// signatures is where evidence is besides; zero for nowhere.
+	signatures Reference
 	// referenced must not lose the versions that they stand for.
 	referenced []Reference
 }

@@ -117,11 +117,17 @@ func (i *Installer) provenances(ctx context.Context, v Verified) ([]Provenance, 
 	if err != nil {
 		return nil, err
 	}
+	sources, err := i.evidenceSources(ctx, kept.Resolution, rule)
+	if err != nil {
+		return nil, err
+	}
 	var failures []error
 	for _, subject := range kept.chain.Subjects() {
-		failures = append(failures, evidence.Discover(ctx, kept.source, subject, func(found []trust.Evidence) bool {
-			return evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) == nil
-		}))
+		for _, src := range sources {
+			failures = append(failures, evidence.Discover(ctx, src, subject, func(found []trust.Evidence) bool {
+				return evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) == nil
+			}))
+		}
 	}
 	if err := cmp.Or(ctx.Err(), errors.Join(failures...)); err != nil {
 		return nil, err

@@ -55,6 +55,9 @@ type Rule struct {
 	DeniedVersions []version.Constraint
 	// DeniedDigests are of indexes, manifests or layers.
 	DeniedDigests []digest.Digest
+	// SignatureRepository is a repository, registry/repository, in which signatures
+	// and attestations are looked for besides the plugin's own. It needs no trust.
+	SignatureRepository string
 	// UnsafeUnsigned installs what is in scope without verifying anything but
 	// digests. It excludes all fields but Scope and the denied ones.
 	UnsafeUnsigned bool
@@ -75,6 +78,8 @@ type compiledRule struct {
 	scope        scope
 	requirements admission.Requirements
 	unsafe       bool
+	// signatures is where evidence is besides; zero for nowhere.
+	signatures Reference
 }
 
 // fingerprint identifies what a rule asks for, so that a receipt shows whether
@@ -141,9 +146,15 @@ func (r Rule) compile() (compiledRule, error) {
 			return compiledRule{}, fmt.Errorf("denied digest %q: %w", d, err)
 		}
 	}
+	var signatures Reference
+	if r.SignatureRepository != "" {
+		if signatures, err = parseSignatureRepository(r.SignatureRepository); err != nil {
+			return compiledRule{}, err
+		}
+	}
 	if r.UnsafeUnsigned {
-		if len(r.Signers)+len(r.Attestations)+r.Threshold != 0 || r.AttestationsSuffice || r.MinimumAge != 0 {
-			return compiledRule{}, errors.New("unsigned plugins are allowed, so signers, attestations and ages mean nothing")
+		if len(r.Signers)+len(r.Attestations)+r.Threshold != 0 || r.AttestationsSuffice || r.MinimumAge != 0 || r.SignatureRepository != "" {
+			return compiledRule{}, errors.New("unsigned plugins are allowed, so signers, attestations, ages and a signature repository mean nothing")
 		}
 		return compiledRule{scope: scope, requirements: requirements, unsafe: true}, nil
 	}
@@ -163,7 +174,7 @@ func (r Rule) compile() (compiledRule, error) {
 		}
 		requirements.Attestations = append(requirements.Attestations, compiled)
 	}
-	return compiledRule{scope: scope, requirements: requirements}, requirements.Check()
+	return compiledRule{scope: scope, requirements: requirements, signatures: signatures}, requirements.Check()
 }
 
 func (a Attestation) compile() (admission.Attestation, error) {

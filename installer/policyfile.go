@@ -162,6 +162,8 @@ type RuleSummary struct {
 	DeniedDigests  []digest.Digest `json:"deniedDigests,omitempty"`
 	// Unsafe says that nothing is verified in this scope.
 	Unsafe bool `json:"unsafe,omitempty"`
+	// SignatureRepository is where evidence is looked for besides.
+	SignatureRepository string `json:"signatureRepository,omitempty"`
 	// YieldsTo are the scopes of rules that decide about some of the names of this
 	// one in its place, although they are about other names, too.
 	YieldsTo []string `json:"yieldsTo,omitempty"`
@@ -226,6 +228,9 @@ func (r compiledRule) summary() RuleSummary {
 		summary.DeniedVersions = append(summary.DeniedVersions, denied.String())
 	}
 	summary.DeniedDigests = slices.Clone(r.requirements.DeniedDigests)
+	if !r.signatures.IsZero() {
+		summary.SignatureRepository = r.signatures.Name()
+	}
 	return summary
 }
 
@@ -273,6 +278,7 @@ type fileRule struct {
 	DeniedVersions      []string          `toml:"denied-versions"`
 	DeniedDigests       []string          `toml:"denied-digests"`
 	InsecureUnsigned    bool              `toml:"insecure-unsigned"`
+	SignatureRepository string            `toml:"signature-repository"`
 	Keys                []fileKey         `toml:"key"`
 	Identities          []fileIdentity    `toml:"identity"`
 	Attestations        []fileAttestation `toml:"attestation"`
@@ -308,6 +314,7 @@ type fileAttestation struct {
 func (f fileRule) rule(read FileReader) (Rule, error) {
 	rule := Rule{
 		Scope: f.Scope, Threshold: f.Threshold, AttestationsSuffice: f.AttestationsSuffice, UnsafeUnsigned: f.InsecureUnsigned,
+		SignatureRepository: f.SignatureRepository,
 	}
 	var problems []error
 	note := func(err error) {

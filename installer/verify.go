@@ -203,7 +203,11 @@ func (i *Installer) admit(ctx context.Context, r Resolution, rule compiledRule) 
 	if err != nil {
 		return admission.Admission{}, nil, err
 	}
-	search := &collection{evaluation: evaluation, resolution: r, now: i.now()}
+	sources, err := i.evidenceSources(ctx, r, rule)
+	if err != nil {
+		return admission.Admission{}, nil, err
+	}
+	search := &collection{evaluation: evaluation, resolution: r, sources: sources, now: i.now()}
 	admitted, err = search.run(ctx)
 	return admitted, errors.Join(search.failures...), refusedError(err)
 }
@@ -258,8 +262,10 @@ func exactly(r Resolution) string {
 type collection struct {
 	evaluation *admission.Evaluation
 	resolution Resolution
-	now        time.Time
-	admitted   admission.Admission
+	// sources are the places of evidence.
+	sources  []evidence.Source
+	now      time.Time
+	admitted admission.Admission
 	// failures are why evidence could not be fetched.
 	failures []error
 }
@@ -267,18 +273,20 @@ type collection struct {
 func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 	refusal := c.try()
 	for _, subject := range c.resolution.chain.Subjects() {
-		if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(c.failures, evidence.Hopeless) {
-			break
-		}
-		err := evidence.Discover(ctx, c.resolution.source, subject, func(found []trust.Evidence) bool {
-			if c.evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) != nil {
-				return false // the context ended, which is told below
+		for _, src := range c.sources {
+			if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(c.failures, evidence.Hopeless) {
+				break
 			}
-			refusal = c.try()
-			return refusal != nil
-		})
-		if err != nil {
-			c.failures = append(c.failures, err)
+			err := evidence.Discover(ctx, src, subject, func(found []trust.Evidence) bool {
+				if c.evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) != nil {
+					return false // the context ended, which is told below
+				}
+				refusal = c.try()
+				return refusal != nil
+			})
+			if err != nil {
+				c.failures = append(c.failures, err)
+			}
 		}
 	}
 	if err := ctx.Err(); err != nil {

@@ -21,6 +21,27 @@ type Alias struct {
 	Version Version `json:"version"`
 	// Moved says whether this push moved it.
 	Moved bool `json:"moved"`
+	// Fixed is why it stays where it is although it should have been moved: the
+	// registry moves no tags.
+	Fixed string `json:"fixed,omitempty"`
+}
+
+// fixed warns of the aliases that the registry did not move.
+func fixed(repo Repository, aliases []Alias) []Warning {
+	var warnings []Warning
+	for _, a := range aliases {
+		if a.Fixed == "" {
+			continue
+		}
+		at := "what it was on"
+		if !a.Version.IsZero() {
+			at = a.Version.String()
+		}
+		warnings = append(warnings, Warning{repo.Name() + ":" + a.Tag, fmt.Sprintf(
+			"the alias stays on %s: %s; fleeting-plugin lists versions and is not affected, installers that take the tag as it is get that one; --no-aliases leaves aliases alone",
+			at, a.Fixed)})
+	}
+	return warnings
 }
 
 // aliasRounds bounds how often aliases are looked at again. Each further round
@@ -48,7 +69,7 @@ func moveAliases(ctx context.Context, repo Repository, version Version, index oc
 		tags, err := repo.Tags(ctx)
 		if ociregistry.ListingRefused(err) {
 			warnings, err := moveBlindly(ctx, repo, version, index, result, report)
-			return result, warnings, err
+			return result, append(warnings, fixed(repo, result)...), err
 		}
 		if err != nil {
 			return result, nil, fmt.Errorf("listing the versions: %w", err)
@@ -62,7 +83,7 @@ func moveAliases(ctx context.Context, repo Repository, version Version, index oc
 			problems = append(problems, err)
 		}
 		if err := errors.Join(problems...); err != nil || !moved {
-			return result, nil, err
+			return result, fixed(repo, result), err
 		}
 	}
 	return result, nil, fmt.Errorf("aliases did not settle in %d rounds: another release moves them all the time", aliasRounds)
@@ -150,7 +171,13 @@ func (a *Alias) move(ctx context.Context, repo Repository, versions []published,
 		report(Event{Kind: EventTagKept, Subject: a.Tag})
 		return false, nil
 	}
-	if err := repo.Tag(ctx, want, a.Tag); err != nil {
+	err = repo.Tag(ctx, want, a.Tag)
+	if errors.Is(err, ociregistry.ErrImmutable) {
+		a.Version, a.Fixed = current, err.Error()
+		report(Event{Kind: EventTagKept, Subject: a.Tag})
+		return false, nil
+	}
+	if err != nil {
 		return false, fmt.Errorf("alias %s: %w", a.Tag, err)
 	}
 	a.Version, a.Moved = best.version, true

@@ -48,8 +48,11 @@ func Attest(ctx context.Context, repo Repository, reference string, s *Signer, p
 		statements = append(statements, found...)
 	}
 	statements = append(statements, aboutAll(predicates, subjects)...)
-	p := signaturePusher{repo: repo, signer: s, report: reporter(opts.Report)}
-	return p.attest(ctx, statements)
+	e := newEvidence(repo, s, opts)
+	if err := e.attest(ctx, statements); err != nil {
+		return nil, err
+	}
+	return e.publish(ctx)
 }
 
 func aboutAll(predicates []Predicate, subjects []ocispec.Descriptor) []statement {

@@ -3,6 +3,8 @@ package packager
 import (
 	"errors"
 	"fmt"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 // The errors that callers tell apart with [errors.Is]. Errors of the registry
@@ -20,6 +22,9 @@ var (
 	ErrPublished = errors.New("version is published with other content")
 	// ErrExists says that the output folder holds something else.
 	ErrExists = errors.New("output folder is not empty and holds no OCI layout")
+	// ErrImmutable says that a tag is on other content, and the registry does not
+	// move it.
+	ErrImmutable = ociregistry.ErrImmutable
 	// ErrNotPlugin says that an artifact is not a fleeting plugin.
 	ErrNotPlugin = errors.New("not a fleeting plugin")
 )

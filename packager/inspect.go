@@ -71,6 +71,9 @@ type InspectOptions struct {
 	SkipFiles bool
 	// Report is told of each layer that is about to be fetched.
 	Report func(Event)
+	// Signatures is a repository in which signatures and attestations are looked
+	// for, too; nil for none.
+	Signatures Source
 }
 
 // InspectedSignature is one signature.
@@ -170,9 +173,15 @@ func Inspect(ctx context.Context, from Source, reference string, opts InspectOpt
 	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, t.top.Digest); err != nil {
 		return nil, err
 	}
+	sources := []Source{from}
+	if opts.Signatures != nil {
+		sources = append(sources, opts.Signatures)
+	}
 	for _, s := range subjects {
-		if err := r.inspectEvidence(ctx, from, s); err != nil {
-			return nil, fmt.Errorf("what hangs off %s (%s): %w", s.name, s.desc.Digest, err)
+		for _, src := range sources {
+			if err := r.inspectEvidence(ctx, src, s); err != nil {
+				return nil, fmt.Errorf("what hangs off %s (%s): %w", s.name, s.desc.Digest, err)
+			}
 		}
 	}
 	return r, nil

@@ -2,6 +2,7 @@ package packager
 
 import (
 	"bytes"
+	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -13,18 +14,27 @@ import (
 	"encoding/pem"
 	"fmt"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
-// ownSignatures recognises what a key has signed before, so that a release that is run
-// again does not pile up signatures. It decides nothing about trust. Without a
-// key, as for keyless signers, it recognises nothing.
-type ownSignatures struct{ key crypto.PublicKey }
+// ownSignatures recognises what a signer has signed before, so that a release that
+// is run again does not pile up signatures. It decides nothing about trust.
+type ownSignatures struct {
+	// key is that of a signer with a key.
+	key crypto.PublicKey
+	// certificate is that of a keyless signer, issuer the one that issued it: another
+	// one of the same issuer for the same identity is as good.
+	certificate, issuer *x509.Certificate
+}
 
-func newOwnSignatures(publicPEM []byte) (ownSignatures, error) {
+func newOwnSignatures(s *signer.Signer) (ownSignatures, error) {
+	publicPEM := s.PublicKey()
 	if publicPEM == nil {
-		return ownSignatures{}, nil
+		certificate, issuer := s.Certificate()
+		return ownSignatures{certificate: certificate, issuer: issuer}, nil
 	}
 	block, _ := pem.Decode(publicPEM)
 	if block == nil {
@@ -34,12 +44,49 @@ func newOwnSignatures(publicPEM []byte) (ownSignatures, error) {
 	if err != nil {
 		return ownSignatures{}, fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	return ownSignatures{key}, nil
+	return ownSignatures{key: key}, nil
 }
 
-func (o ownSignatures) known() bool { return o.key != nil }
+// among says whether one of the layers under a tag holds what a new layer would.
+func (o ownSignatures) among(ctx context.Context, from Content, layers []ocispec.Descriptor, want signer.Layer) (bool, error) {
+	digest := artifact.Describe(want.MediaType, want.Payload).Digest
+	for _, d := range layers {
+		if d.MediaType != want.MediaType || d.Size > 2*int64(len(want.Payload))+artifact.ManifestLimit {
+			continue // another kind of thing, or far larger than the same claim would be
+		}
+		if d.Digest == digest && d.Annotations[artifact.AnnotationSignature] == want.Annotations[artifact.AnnotationSignature] {
+			return true, nil // it was written a moment ago
+		}
+		payload, err := from.FetchAll(ctx, d, d.Size)
+		if err != nil {
+			return false, err
+		}
+		if o.sameLayer(payload, d.Annotations, want) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
 
-// sameLayer says whether a legacy layer holds the same claim, signed by the key
+// signedBy returns the key of the signer if a certificate, if there is one, is the
+// signer's; else nil.
+func (o ownSignatures) signedBy(der []byte) crypto.PublicKey {
+	if o.certificate == nil {
+		return o.key
+	}
+	other, err := x509.ParseCertificate(der)
+	if err != nil || o.issuer == nil || other.CheckSignatureFrom(o.issuer) != nil {
+		return nil
+	}
+	mine, mineIssuer := identityOf(o.certificate.Raw)
+	theirs, theirIssuer := identityOf(other.Raw)
+	if mine == "" || mine != theirs || mineIssuer != theirIssuer {
+		return nil
+	}
+	return other.PublicKey
+}
+
+// sameLayer says whether a legacy layer holds the same claim, signed by the signer
 // and with at least the same proofs.
 func (o ownSignatures) sameLayer(payload []byte, annotations map[string]string, want signer.Layer) bool {
 	for name := range want.Annotations {
@@ -47,11 +94,17 @@ func (o ownSignatures) sameLayer(payload []byte, annotations map[string]string, 
 			return false
 		}
 	}
+	var der []byte
+	if block, _ := pem.Decode([]byte(annotations[artifact.AnnotationCertificate])); block != nil {
+		der = block.Bytes
+	}
+	key := o.signedBy(der)
 	if encoded := annotations[artifact.AnnotationSignature]; encoded != "" {
 		sig, err := base64.StdEncoding.DecodeString(encoded)
-		return err == nil && bytes.Equal(payload, want.Payload) && o.verifies(payload, sig)
+		return err == nil && bytes.Equal(payload, want.Payload) && verifies(key, payload, sig)
 	}
-	return o.sameEnvelope(payload, want.Payload)
+	var a, b envelope
+	return json.Unmarshal(payload, &a) == nil && json.Unmarshal(want.Payload, &b) == nil && sameEnvelope(key, a, b)
 }
 
 // envelope is DSSE's JSON form.
@@ -64,27 +117,22 @@ type envelope struct {
 	} `json:"signatures"`
 }
 
-func (o ownSignatures) sameEnvelope(have, want []byte) bool {
-	var a, b envelope
-	if json.Unmarshal(have, &a) != nil || json.Unmarshal(want, &b) != nil {
-		return false
-	}
-	return o.same(a, b)
-}
-
-func (o ownSignatures) same(have, want envelope) bool {
+func sameEnvelope(key crypto.PublicKey, have, want envelope) bool {
 	if have.PayloadType != want.PayloadType || !bytes.Equal(have.Payload, want.Payload) || len(have.Signatures) != 1 {
 		return false
 	}
 	// The pre-authentication encoding of DSSE v1.
 	message := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(have.PayloadType), have.PayloadType, len(have.Payload), have.Payload)
-	return o.verifies(message, have.Signatures[0].Sig)
+	return verifies(key, message, have.Signatures[0].Sig)
 }
 
 // sameBundle compares sigstore bundles.
 func (o ownSignatures) sameBundle(have, want []byte) bool {
 	type bundle struct {
 		Material struct {
+			Certificate struct {
+				RawBytes []byte `json:"rawBytes"`
+			} `json:"certificate"`
 			Entries    []json.RawMessage `json:"tlogEntries"`
 			Timestamps struct {
 				RFC3161 []json.RawMessage `json:"rfc3161Timestamps"`
@@ -97,12 +145,13 @@ func (o ownSignatures) sameBundle(have, want []byte) bool {
 		return false
 	}
 	return len(a.Material.Entries) >= len(b.Material.Entries) &&
-		len(a.Material.Timestamps.RFC3161) >= len(b.Material.Timestamps.RFC3161) && o.same(a.Envelope, b.Envelope)
+		len(a.Material.Timestamps.RFC3161) >= len(b.Material.Timestamps.RFC3161) &&
+		sameEnvelope(o.signedBy(a.Material.Certificate.RawBytes), a.Envelope, b.Envelope)
 }
 
-func (o ownSignatures) verifies(message, sig []byte) bool {
+func verifies(key crypto.PublicKey, message, sig []byte) bool {
 	sum := sha256.Sum256(message)
-	switch key := o.key.(type) {
+	switch key := key.(type) {
 	case *ecdsa.PublicKey:
 		return ecdsa.VerifyASN1(key, sum[:], sig)
 	case *rsa.PublicKey:

@@ -83,7 +83,7 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 		return nil, err
 	}
 	// Storing small content in a folder is nothing to tell anybody of.
-	if err := b.push(ctx, layout, func(Event) {}); err != nil {
+	if err := errors.Join(b.push(ctx, layout, func(Event) {}), b.attach(ctx, layout, func(Event) {})); err != nil {
 		return nil, err
 	}
 	if err := layout.Tag(ctx, b.index.desc, version.String()); err != nil {
@@ -117,7 +117,23 @@ func replaceable(dir string) error {
 	return fmt.Errorf("%s: %w", dir, ErrExists)
 }
 
-// push stores everything but layers and tags.
+// attach attaches the documents to the manifests that they are about.
+func (b *built) attach(ctx context.Context, to Target, report func(Event)) error {
+	for _, subject := range b.subjects() {
+		var documents []referrer
+		for _, r := range b.referrers {
+			if r.subject.Digest == subject.Digest {
+				documents = append(documents, r)
+			}
+		}
+		if err := attach(ctx, to, subject, documents, report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// push stores everything but layers, documents and tags.
 func (b *built) push(ctx context.Context, to Target, report func(Event)) error {
 	if err := b.pushBases(ctx, to, report); err != nil {
 		return err
@@ -132,11 +148,6 @@ func (b *built) push(ctx context.Context, to Target, report func(Event)) error {
 	}
 	if err := to.PushManifest(ctx, b.index.desc, b.index.content); err != nil {
 		return fmt.Errorf("pushing the index: %w", err)
-	}
-	for _, r := range b.referrers {
-		if err := pushReferrer(ctx, to, r, report); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -69,6 +69,16 @@ func (e *PublishedError) Error() string {
 // Unwrap returns [ErrPublished].
 func (*PublishedError) Unwrap() error { return ErrPublished }
 
+// unlessHidden passes over a 403. Some registries answer that for a repository that
+// is not there yet; once something is in it, they list its tags, and the version is
+// looked for again before its tag is written.
+func unlessHidden(err error) error {
+	if errors.Is(err, ociregistry.ErrForbidden) {
+		return nil
+	}
+	return err
+}
+
 // checkVersionTag looks at what the version's tag points to. It returns the
 // digest that is going to be replaced, or "".
 func checkVersionTag(ctx context.Context, repo Repository, version Version, index blob, replace bool) (digest.Digest, error) {

@@ -101,7 +101,7 @@ func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions
 	}
 	done := &Pushed{Repository: to.Name(), Version: version, Digest: index.desc.Digest}
 	report := done.count(opts.Report)
-	if done.Replaced, err = checkVersionTag(ctx, to, version, index, opts.Replace); err != nil {
+	if done.Replaced, err = checkVersionTag(ctx, to, version, index, opts.Replace); unlessHidden(err) != nil {
 		return nil, err
 	}
 	if err := copyIndex(ctx, layout, withMounts(to, opts.MountFrom), index, opts.Parallel, report); err != nil {
@@ -183,7 +183,14 @@ func moveVersionTag(ctx context.Context, repo Repository, version Version, index
 	if _, err := checkVersionTag(ctx, repo, version, index, replace); err != nil {
 		return err
 	}
-	if err := repo.Tag(ctx, index.desc, version.String()); err != nil {
+	err = repo.Tag(ctx, index.desc, version.String())
+	if errors.Is(err, ociregistry.ErrImmutable) && !replace {
+		// Published by another one between the look and the write.
+		if _, refused := checkVersionTag(ctx, repo, version, index, false); refused != nil {
+			return refused
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("publishing version %s: %w", version, err)
 	}
 	report(Event{Kind: EventTagged, Subject: version.String()})
@@ -286,6 +293,7 @@ func copyReferrers(ctx context.Context, from Content, to Target, subject ocispec
 	if err != nil {
 		return err
 	}
+	var manifests []ociregistry.Manifest
 	for _, desc := range referrers {
 		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
 		if err != nil {
@@ -298,10 +306,16 @@ func copyReferrers(ctx context.Context, from Content, to Target, subject ocispec
 		if err := copyBlobs(ctx, from, to, append(m.Layers, m.Config), nil, 1, report); err != nil {
 			return err
 		}
-		if err := to.PushManifest(ctx, plain(desc), content); err != nil {
-			return fmt.Errorf("attaching %s to %s: %w", desc.Digest, subject.Digest, err)
-		}
-		report(Event{Kind: EventReferrer, Subject: subject.Digest.String(), Size: desc.Size})
+		manifests = append(manifests, ociregistry.Manifest{Descriptor: plain(desc), Content: content})
+	}
+	if len(manifests) == 0 {
+		return nil
+	}
+	if err := to.Attach(ctx, subject, manifests...); err != nil {
+		return err
+	}
+	for _, m := range manifests {
+		report(Event{Kind: EventReferrer, Subject: subject.Digest.String(), Size: m.Descriptor.Size})
 	}
 	return nil
 }

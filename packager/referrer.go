@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 func pushBlob(ctx context.Context, to Target, b blob, report func(Event)) error {
@@ -20,17 +23,33 @@ func pushBlob(ctx context.Context, to Target, b blob, report func(Event)) error 
 	return nil
 }
 
-// pushReferrer hangs a document off its subject.
-func pushReferrer(ctx context.Context, to Target, r referrer, report func(Event)) error {
+// attach attaches documents to a manifest, all with one write where the registry
+// lists them under a tag.
+func attach(ctx context.Context, to Target, subject ocispec.Descriptor, documents []referrer, report func(Event)) error {
+	if len(documents) == 0 {
+		return nil
+	}
 	desc, content := artifact.EmptyConfig()
-	for _, b := range []blob{{desc, content}, r.document} {
-		if err := pushBlob(ctx, to, b, report); err != nil {
-			return err
+	var manifests []ociregistry.Manifest
+	for _, d := range documents {
+		said := report
+		if d.document.desc.MediaType == artifact.MediaTypeBundle {
+			said = func(Event) {} // signatures have events of their own
+		}
+		for _, b := range []blob{{desc, content}, d.document} {
+			if err := pushBlob(ctx, to, b, said); err != nil {
+				return err
+			}
+		}
+		manifests = append(manifests, ociregistry.Manifest{Descriptor: d.manifest.desc, Content: d.manifest.content})
+	}
+	if err := to.Attach(ctx, subject, manifests...); err != nil {
+		return err
+	}
+	for _, d := range documents {
+		if d.document.desc.MediaType != artifact.MediaTypeBundle {
+			report(Event{Kind: EventReferrer, Subject: subject.Digest.String(), Size: d.document.desc.Size})
 		}
 	}
-	if err := to.PushManifest(ctx, r.manifest.desc, r.manifest.content); err != nil {
-		return fmt.Errorf("attaching %s to %s: %w", r.document.desc.MediaType, r.subject.Digest, err)
-	}
-	report(Event{Kind: EventReferrer, Subject: r.subject.Digest.String(), Size: r.document.desc.Size})
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 // Content is where an artifact is read from: a repository or a layout.
@@ -28,6 +30,9 @@ type Tags interface {
 	Tags(ctx context.Context) ([]string, error)
 }
 
+// Manifest is a manifest with its bytes.
+type Manifest = ociregistry.Manifest
+
 // Target takes content.
 type Target interface {
 	// Exists says whether content is there.
@@ -38,6 +43,9 @@ type Target interface {
 	// PushManifest stores a manifest and points tags at it. If the manifest
 	// has a subject, it is among the subject's referrers afterwards.
 	PushManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error
+	// Attach stores manifests that have one subject, so that they are among its
+	// referrers. Where the registry lists those under a tag, that is written once.
+	Attach(ctx context.Context, subject ocispec.Descriptor, referrers ...Manifest) error
 	// Tag points a tag at a manifest that is there.
 	Tag(ctx context.Context, desc ocispec.Descriptor, tag string) error
 }

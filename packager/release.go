@@ -19,6 +19,9 @@ type ReleaseOptions struct {
 	// Signer signs the artifact and its attestations; nil publishes without a
 	// signature.
 	Signer *Signer
+	// Format and Signatures are those of [SignOptions].
+	Format     SignatureFormat
+	Signatures Repository
 	// Predicates are attested about the whole release, for instance
 	// [Build.Provenance]. They need a Signer.
 	Predicates []Predicate
@@ -46,6 +49,9 @@ type Released struct {
 	Documents []string `json:"documents"`
 	// Signed are the digests that carry a signature.
 	Signed []digest.Digest `json:"signed"`
+	// Signatures is the repository of signatures and attestations, if that is not
+	// the artifact's.
+	Signatures string `json:"signatures,omitempty"`
 	// Attested are the predicate types.
 	Attested []string `json:"attested"`
 	// Bundles are the attestations themselves, for those who show them elsewhere,
@@ -80,7 +86,7 @@ func Release(ctx context.Context, dist *Dist, version Version, repo Repository, 
 	}
 	out.Digest, out.Created, out.Platforms, out.Warnings = b.index.desc.Digest, b.metadata.told(), b.results(), dist.Warnings()
 	out.Reference = fmt.Sprintf("%s:%s@%s", repo.Name(), version, out.Digest)
-	if out.Replaced, err = checkVersionTag(ctx, repo, version, b.index, opts.Replace); err != nil {
+	if out.Replaced, err = checkVersionTag(ctx, repo, version, b.index, opts.Replace); unlessHidden(err) != nil {
 		return nil, err
 	}
 	if opts.DryRun {
@@ -115,7 +121,7 @@ func buildFor(ctx context.Context, dist *Dist, version Version, repo Repository,
 		return build(ctx, dist, version, nullStore{}, quiet)
 	}
 	_, err := repo.Resolve(ctx, version.String())
-	if err != nil && !errors.Is(err, ociregistry.ErrNotFound) {
+	if unlessHidden(err) != nil && !errors.Is(err, ociregistry.ErrNotFound) {
 		return nil, fmt.Errorf("looking for version %s: %w", version, err)
 	}
 	if err == nil && !opts.Replace {
@@ -156,30 +162,33 @@ func (r *Released) documents(b *built) {
 	}
 }
 
-// sign signs index and manifests, and attests the documents that were made
-// here.
+// sign signs index and manifests, attests the documents that were made here, and
+// attaches those.
 func (r *Released) sign(ctx context.Context, repo Repository, b *built, opts ReleaseOptions) error {
 	if opts.Signer == nil {
-		return nil
+		return b.attach(ctx, repo, opts.Report)
 	}
 	subjects := b.subjects()
-	p := signaturePusher{repo: repo, signer: opts.Signer, report: opts.Report}
-	signed, err := p.sign(ctx, subjects)
-	if err != nil {
+	e := newEvidence(repo, opts.Signer, SignOptions{Format: opts.Format, Signatures: opts.Signatures, Report: opts.Report})
+	e.attach(b.referrers)
+	if err := e.sign(ctx, subjects); err != nil {
 		return err
 	}
-	r.Signed = signed.Manifests
 	var statements []statement
 	for _, ref := range b.referrers {
 		statements = append(statements, statement{
 			predicateOf(ref.document.desc.MediaType), ref.document.content, []ocispec.Descriptor{ref.subject},
 		})
 	}
-	attested, err := p.attest(ctx, append(statements, aboutAll(opts.Predicates, subjects)...))
+	if err := e.attest(ctx, append(statements, aboutAll(opts.Predicates, subjects)...)); err != nil {
+		return err
+	}
+	signed, err := e.publish(ctx)
 	if err != nil {
 		return err
 	}
-	r.Attested, r.Bundles = append(r.Attested, attested.Predicates...), attested.Bundles
+	r.Signed, r.Signatures, r.Bundles = signed.Manifests, signed.Signatures, signed.Bundles
+	r.Attested, r.Warnings = append(r.Attested, signed.Predicates...), append(r.Warnings, signed.Warnings...)
 	return nil
 }
 

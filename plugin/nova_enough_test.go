@@ -386,32 +386,3 @@ func (w *world) attachFloatingIP(t *testing.T, name string) string {
 	}
 	return made.FloatingIP.Address
 }
-
-// TestARenamedNetwork: Nova lists a server's addresses by the name that the network
-// has by now, or had once.
-func TestARenamedNetwork(t *testing.T) {
-	t.Parallel()
-	for _, several := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newWorld(t, sim.Options{})
-			id := w.idOf(t, w.token(t), "network/v2.0/networks", "networks", "private")
-			change := map[string]any{"server.networks": []string{id}}
-			if several {
-				change = map[string]any{"server.networks": []string{id, "second"}, "address_network": id}
-			}
-			restore := w.Inject(sim.Rule{
-				Operation: sim.OpNetworks, When: func(r *http.Request) bool { return r.URL.Query().Get("id") == id },
-				Fault: sim.Fault{Status: http.StatusOK, ContentType: "application/json", Body: `{"networks": [{"id": "` + id + `", "name": "of old"}]}`},
-			})
-			group := w.start(t, change)
-			restore()
-			for _, name := range w.up(t, group, 2) {
-				info, err := group.ConnectInfo(t.Context(), name)
-				server, _ := w.Snapshot().Server(name)
-				if err != nil || !slices.Contains(server.Addresses["private"], info.InternalAddr) {
-					t.Errorf("several networks %v: %s, %v; want that on private of %v", several, info.InternalAddr, err, server.Addresses)
-				}
-			}
-		})
-	}
-}

@@ -31,6 +31,7 @@ attached them.`,
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
 	flags := addSignFlags(app, cmd.Flags())
+	place := addPlaceFlags(app, cmd.Flags())
 	cmd.Flags().BoolVar(&statements.provenance, "provenance", true, "attest SLSA provenance from the variables of GitHub Actions or GitLab CI")
 	statements.add(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -56,13 +57,15 @@ attached them.`,
 		if err != nil {
 			return err
 		}
-		signed, err := packager.Attest(cmd.Context(), repo, tag, signer, predicates, packager.SignOptions{
-			Report: func(e packager.Event) { report(app, e) },
-		})
-		if err != nil {
+		opts := packager.SignOptions{Report: func(e packager.Event) { report(app, e) }}
+		if opts.Format, opts.Signatures, err = place.open(registry); err != nil {
 			return err
 		}
-		return app.Print(signed, func(p *cli.Page) { printSigned(p, signed) })
+		signed, err := packager.Attest(cmd.Context(), repo, tag, signer, predicates, opts)
+		if err != nil {
+			return explainImmutable(err)
+		}
+		return app.Print(signed, func(p *cli.Page) { printSigned(app, p, signed) })
 	}
 	return cmd
 }

@@ -36,6 +36,8 @@ is given. Nothing is verified here; fleeting-plugin verify does that.`,
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
 	var opts packager.InspectOptions
+	var signatures string
+	addSignatureRepository(cmd.Flags(), &signatures, "look for signatures and attestations in this `repository`, too (default $COSIGN_REPOSITORY)")
 	cmd.Flags().BoolVar(&opts.SkipFiles, "no-files", false, "do not fetch the layers to list their files")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		source, reference, err := openSource(cmd, registry, args[0])
@@ -43,6 +45,13 @@ is given. Nothing is verified here; fleeting-plugin verify does that.`,
 			return err
 		}
 		opts.Report = func(e packager.Event) { report(app, e) }
+		elsewhere, err := openSignatures(app, registry, signatures)
+		if err != nil {
+			return err
+		}
+		if elsewhere != nil {
+			opts.Signatures = elsewhere
+		}
 		found, err := packager.Inspect(cmd.Context(), source, reference, opts)
 		if err != nil {
 			return err

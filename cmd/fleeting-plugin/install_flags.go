@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -277,8 +278,10 @@ type installFlags struct {
 	platform string
 	from     string
 	mirrors  []string
-	app      *cli.App
-	cleanup  []func() error
+	// signatures is the repository of --signature-repository.
+	signatures string
+	app        *cli.App
+	cleanup    []func() error
 }
 
 func newInstallFlags(app *cli.App, cmd *cobra.Command) *installFlags {
@@ -296,6 +299,8 @@ func newFetchFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this mirror: an OCI layout folder or a tar file")
 	cmd.Flags().StringArrayVar(&f.mirrors, "registry-mirror", nil,
 		"fetch names that begin with FROM from TO, as `FROM=TO`; policies go by the name before (repeatable)")
+	addSignatureRepository(cmd.Flags(), &f.signatures,
+		"look for signatures and attestations in this `repository`, too (default signature-repository in the policy, else $COSIGN_REPOSITORY)")
 	return f
 }
 
@@ -340,6 +345,16 @@ func (f *installFlags) source(ctx context.Context) (installer.Opener, error) {
 	return f.mirrored(registries.Open)
 }
 
+// signaturePlace is where signatures are looked for besides the plugin's own
+// repository.
+func (f *installFlags) signaturePlace() []installer.Option {
+	name := cmp.Or(f.signatures, f.app.Env(envSignatureRepository))
+	if name == "" {
+		return nil
+	}
+	return []installer.Option{installer.WithSignatureRepository(name)}
+}
+
 // installer makes the installer that the flags describe.
 func (f *installFlags) installer(ctx context.Context, extra ...installer.Option) (*installer.Installer, error) {
 	policy, err := f.policy()
@@ -358,9 +373,8 @@ func (f *installFlags) withPolicy(ctx context.Context, policy installer.Policy, 
 	if err != nil {
 		return nil, err
 	}
-	opts := []installer.Option{
-		installer.WithFolder(dir), installer.WithSource(source), installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()),
-	}
+	opts := append(f.signaturePlace(), installer.WithFolder(dir), installer.WithSource(source),
+		installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()))
 	if f.platform != "" {
 		opts = append(opts, installer.WithPlatform(f.platform))
 	}

@@ -135,7 +135,9 @@ func (f *installFlags) mirrorInstaller(ctx context.Context) (*installer.Installe
 	if err != nil {
 		return nil, err
 	}
-	return installer.New(policy, installer.WithSource(source), installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()))
+	i, err := installer.New(policy, append(f.signaturePlace(), installer.WithSource(source),
+		installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()))...)
+	return i, cli.WithCode(err, cli.Usage)
 }
 
 func (c *mirrorCmd) toTar(ctx context.Context, i *installer.Installer, refs []installer.Reference, to string) error {

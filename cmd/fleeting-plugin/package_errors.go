@@ -26,6 +26,14 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrSigningService, cli.Network, "check the service's address and try again: what was published stays and is not published twice")
 }
 
+// explainImmutable says where signatures can go if tags cannot be written again.
+func explainImmutable(err error) error {
+	if !errors.Is(err, packager.ErrImmutable) {
+		return err
+	}
+	return cli.Hint(err, "publish signatures in a repository whose tags may move: --signature-repository host/path; those who verify name it, too. A version itself does not move: publish under a new one")
+}
+
 // explainPublished says with which flags again gives what is published, where
 // nothing but what flags say differs.
 func explainPublished(err error, again string) error {

@@ -32,7 +32,7 @@ func newPolicyCmd(app *cli.App) *cobra.Command {
 // newPolicyInitCmd writes a policy to start from.
 func newPolicyInitCmd(app *cli.App) *cobra.Command {
 	var scopes []string
-	var key, identity, issuer string
+	var key, identity, issuer, signatures string
 	cmd := &cobra.Command{
 		Use:   "init [FILE]",
 		Short: "Write a policy to start from",
@@ -49,6 +49,7 @@ is there already is never overwritten.`,
 	cmd.Flags().StringVar(&key, "signed-by-key", "", "`file` with the publisher's public key")
 	cmd.Flags().StringVar(&identity, "signed-by-identity", "", "identity of a publisher who signs without a key")
 	cmd.Flags().StringVar(&issuer, "issuer", "", "issuer of --signed-by-identity")
+	addSignatureRepository(cmd.Flags(), &signatures, "`repository` in which the publisher keeps signatures, if not beside the plugins")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		name, _ := flags.path()
 		if len(args) == 1 {
@@ -60,7 +61,7 @@ is there already is never overwritten.`,
 		if name == "" {
 			return cli.Usagef("no place for the policy: name a FILE")
 		}
-		content, err := startingPolicy(scopes, key, identity, issuer)
+		content, err := startingPolicy(scopes, key, identity, issuer, signatures)
 		if err != nil {
 			return err
 		}
@@ -77,7 +78,7 @@ is there already is never overwritten.`,
 	return cmd
 }
 
-func startingPolicy(scopes []string, key, identity, issuer string) (string, error) {
+func startingPolicy(scopes []string, key, identity, issuer, signatures string) (string, error) {
 	var b strings.Builder
 	b.WriteString(`# Whose plugins fleeting-plugin may install. What no rule is about is refused.
 # See https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md
@@ -87,7 +88,7 @@ version = 1
 # ghcr.io/radome-io. Uncomment to change that.
 # built-in-publisher = false
 `)
-	if len(scopes) == 0 && key == "" && identity == "" {
+	if len(scopes) == 0 && key == "" && identity == "" && signatures == "" {
 		b.WriteString(`
 # [[rule]]
 # scope = "registry.example.com/team/**"
@@ -104,8 +105,12 @@ version = 1
 	if err != nil {
 		return "", err
 	}
+	place := ""
+	if signatures != "" {
+		place = fmt.Sprintf("signature-repository = %s\n", strconv.Quote(signatures))
+	}
 	for _, scope := range scopes {
-		fmt.Fprintf(&b, "\n[[rule]]\nscope = %s\n%s", strconv.Quote(scope), signer)
+		fmt.Fprintf(&b, "\n[[rule]]\nscope = %s\n%s%s", strconv.Quote(scope), place, signer)
 	}
 	return b.String(), nil
 }
@@ -276,6 +281,9 @@ func writeRule(p *cli.Page, r installer.RuleSummary) {
 	}
 	for _, denied := range r.DeniedVersions {
 		p.Field(15, "  denied", "versions "+denied)
+	}
+	if r.SignatureRepository != "" {
+		p.Field(15, "  signatures", "in "+r.SignatureRepository)
 	}
 	for _, denied := range r.DeniedDigests {
 		p.Field(15, "  denied", denied.String())

@@ -26,6 +26,7 @@ type releaseFlags struct {
 	noChecksums  bool
 	bundle       string
 	statements   statementFlags
+	place        *placeFlags
 	// told counts the warnings about the executables, which come first.
 	told int
 }
@@ -52,6 +53,7 @@ publish the plain executables as well.`,
 	registry := app.RegistryFlags(cmd.Flags())
 	pack := addPackFlags(app, registry, cmd.Flags())
 	sign := addSignFlags(app, cmd.Flags())
+	f.place = addPlaceFlags(app, cmd.Flags())
 	cmd.Flags().BoolVar(&f.opts.DryRun, "dry-run", false, "show what would be published, and change nothing")
 	cmd.Flags().BoolVar(&f.opts.Replace, "replace", false, "move the version tag although it is published with other content")
 	cmd.Flags().BoolVar(&f.opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
@@ -83,13 +85,16 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if f.opts.Signer, err = f.signer(cmd.Context(), sign); err != nil {
 		return err
 	}
+	if f.opts.Format, f.opts.Signatures, err = f.place.open(registry); err != nil {
+		return err
+	}
 	dist, err := f.prepare(cmd.Context(), app, pack, args[:len(args)-1], v)
 	if err != nil {
 		return explain(err)
 	}
 	var result releaseResult
 	if result.Released, err = packager.Release(cmd.Context(), dist, v, repo, f.opts); err != nil {
-		return explainPublished(explain(err), "run the same command again")
+		return explainPublished(explainImmutable(explain(err)), "run the same command again")
 	}
 	if !f.noChecksums && !f.opts.DryRun {
 		if result.Checksums, err = packager.WriteChecksums(cmd.Context(), dist, f.opts.Signer); err != nil {

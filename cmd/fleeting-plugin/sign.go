@@ -18,7 +18,8 @@ func newSignCmd(app *cli.App) *cobra.Command {
 with a key or keyless. If REF resolves to a single manifest, sign that.
 
 Each signature is published in both forms that verifiers look for: under the tag
-sha256-….sig, and as a sigstore bundle among the referrers. What the same key
+sha256-….sig, and as a sigstore bundle among the referrers. If the registry does not
+move the tags of one form, the other one suffices. What the same key or identity
 signed before is not signed again.`,
 		Example: `  COSIGN_PASSWORD=… fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --key cosign.key
   fleeting-plugin sign registry.example.com/group/plugin:1.2.3 --keyless`,
@@ -27,6 +28,7 @@ signed before is not signed again.`,
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
 	flags := addSignFlags(app, cmd.Flags())
+	place := addPlaceFlags(app, cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		signer, err := flags.signer(cmd.Context())
 		if err != nil {
@@ -39,18 +41,23 @@ signed before is not signed again.`,
 		if tag == "" {
 			return cli.Usagef("%s: name the version or digest to sign", args[0])
 		}
-		signed, err := packager.Sign(cmd.Context(), repo, tag, signer, packager.SignOptions{
-			Report: func(e packager.Event) { report(app, e) },
-		})
-		if err != nil {
+		opts := packager.SignOptions{Report: func(e packager.Event) { report(app, e) }}
+		if opts.Format, opts.Signatures, err = place.open(registry); err != nil {
 			return err
 		}
-		return app.Print(signed, func(p *cli.Page) { printSigned(p, signed) })
+		signed, err := packager.Sign(cmd.Context(), repo, tag, signer, opts)
+		if err != nil {
+			return explainImmutable(err)
+		}
+		return app.Print(signed, func(p *cli.Page) { printSigned(app, p, signed) })
 	}
 	return cmd
 }
 
-func printSigned(p *cli.Page, s *packager.Signed) {
+func printSigned(app *cli.App, p *cli.Page, s *packager.Signed) {
+	for _, warning := range s.Warnings {
+		app.Warnf("%s", warning)
+	}
 	verb := "there"
 	for _, o := range s.Outcomes {
 		if o.New > 0 {
@@ -63,6 +70,9 @@ func printSigned(p *cli.Page, s *packager.Signed) {
 	}
 	p.Field(10, verb, s.Repository+"@"+s.Digest.String())
 	p.Field(10, "manifests", fmt.Sprint(len(s.Manifests))+which)
+	if s.Signatures != "" {
+		p.Field(10, "signatures", s.Signatures)
+	}
 	label := "attested"
 	for _, o := range s.Outcomes {
 		became := "there"

@@ -44,6 +44,54 @@ func addSignFlags(app *cli.App, flags *pflag.FlagSet) *signFlags {
 	return s
 }
 
+// placeFlags say in which forms, and where, signatures are published.
+type placeFlags struct {
+	app        *cli.App
+	format     string
+	repository string
+}
+
+func addPlaceFlags(app *cli.App, flags *pflag.FlagSet) *placeFlags {
+	p := &placeFlags{app: app}
+	flags.StringVar(&p.format, "signature-format", string(packager.FormatBoth),
+		"how to publish signatures and attestations: \"bundle\" among the referrers, \"tag\", or \"both\"")
+	addSignatureRepository(flags, &p.repository, "publish signatures and attestations in this `repository` (default $COSIGN_REPOSITORY, else beside the artifact)")
+	return p
+}
+
+// envSignatureRepository is cosign's variable for the repository of signatures.
+const envSignatureRepository = "COSIGN_REPOSITORY"
+
+func addSignatureRepository(flags *pflag.FlagSet, name *string, usage string) {
+	flags.StringVar(name, "signature-repository", "", usage)
+}
+
+// open reads the form, and opens the repository of signatures, nil if there is none.
+func (p *placeFlags) open(registry *cli.RegistryFlags) (packager.SignatureFormat, packager.Repository, error) {
+	format, err := packager.ParseSignatureFormat(p.format)
+	if err != nil {
+		return "", nil, cli.WithCode(err, cli.Usage)
+	}
+	repo, err := openSignatures(p.app, registry, p.repository)
+	return format, repo, err
+}
+
+// openSignatures opens the repository that the flag or the variable names.
+func openSignatures(app *cli.App, registry *cli.RegistryFlags, flag string) (packager.Repository, error) {
+	name := cmp.Or(flag, app.Env(envSignatureRepository))
+	if name == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	repo, tag, err := openTarget(registry, name)
+	if err == nil && tag != "" {
+		err = cli.Usagef("signature repository %s: leave out the tag", name)
+	}
+	if err != nil {
+		return nil, cli.Hintf(err, "write --signature-repository, or %s, as host[:port]/path", envSignatureRepository)
+	}
+	return repo, nil
+}
+
 // given says whether the flags ask for a signature at all.
 func (s *signFlags) given() bool { return s.key != "" || s.keyless || s.token != "" }
 

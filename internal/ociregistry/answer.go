@@ -54,14 +54,14 @@ func (r *refusal) Unwrap() error { return r.kind }
 
 // refused reads a refusal and closes the answer.
 func refused(resp *http.Response) *refusal {
-	defer resp.Body.Close() //nolint:errcheck // read only
+	defer resp.Body.Close()
 	content, _ := io.ReadAll(io.LimitReader(resp.Body, refusalLimit))
 	if plain, err := unzip(resp.Header, content, refusalLimit); err == nil {
 		content = plain
 	}
 	return &refusal{
 		method: resp.Request.Method, url: shown(resp.Request.URL), status: resp.StatusCode,
-		reason: reasonOf(resp.Header, content), kind: kindOfStatus(resp.StatusCode),
+		reason: reasonOf(content), kind: kindOfStatus(resp.StatusCode),
 		redirected: left(resp),
 	}
 }
@@ -86,7 +86,7 @@ func shown(u *url.URL) string {
 
 // reasonOf reads why a registry refuses: the specification's list of errors, or
 // what others write in its place.
-func reasonOf(h http.Header, content []byte) string {
+func reasonOf(content []byte) string {
 	var body struct {
 		Errors  errcode.Errors `json:"errors"`
 		Error   any            `json:"error"`
@@ -160,7 +160,7 @@ func page(content []byte) string {
 // document reads the body of an answer that should be a JSON object of at most
 // limit bytes, and closes it. What is something else is [ErrPage] or [ErrAnswer].
 func document(resp *http.Response, limit int64) ([]byte, error) {
-	defer resp.Body.Close() //nolint:errcheck // read only
+	defer resp.Body.Close()
 	at := resp.Request.Method + " " + shown(resp.Request.URL)
 	if resp.ContentLength > limit {
 		return nil, fmt.Errorf("%s: %w: %d bytes, limit %d", at, ErrTooLarge, resp.ContentLength, limit)
@@ -188,7 +188,7 @@ func document(resp *http.Response, limit int64) ([]byte, error) {
 		Errors json.RawMessage `json:"errors"`
 	}
 	if json.Unmarshal(content, &failed) == nil && len(failed.Errors) > 0 {
-		return nil, fmt.Errorf("%s: %w: status %d with an error: %s", at, ErrAnswer, resp.StatusCode, reasonOf(resp.Header, content))
+		return nil, fmt.Errorf("%s: %w: status %d with an error: %s", at, ErrAnswer, resp.StatusCode, reasonOf(content))
 	}
 	return content, nil
 }

@@ -49,7 +49,7 @@ func readAuthConfig(path string) (*authConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	defer f.Close() //nolint:errcheck // read only
+	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, authConfigLimit+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -42,13 +42,13 @@ func chooseChallenge(headers []string) string {
 		for _, c := range parseChallenges(header) {
 			switch {
 			case strings.EqualFold(c.scheme, "Bearer") && c.params["realm"] != "":
-				text := "Bearer realm=" + strconv.Quote(c.params["realm"])
+				params := []string{"realm=" + strconv.Quote(c.params["realm"])}
 				for _, name := range []string{"service", "scope"} {
 					if value := c.params[name]; value != "" {
-						text += "," + name + "=" + strconv.Quote(value)
+						params = append(params, name+"="+strconv.Quote(value))
 					}
 				}
-				return text
+				return "Bearer " + strings.Join(params, ",")
 			case strings.EqualFold(c.scheme, "Basic"):
 				basic = `Basic realm=` + strconv.Quote(c.params["realm"])
 			}

@@ -195,24 +195,24 @@ func decodeReferrers(content []byte) ([]ocispec.Descriptor, error) {
 // taggedReferrers reads the list that clients keep under a tag where the registry
 // has no referrers API. Some registries take that tag for the digest that it is
 // made of, and answer the subject itself.
-func (r *Repository) taggedReferrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, digest.Digest, error) {
+func (r *Repository) taggedReferrers(ctx context.Context, subject digest.Digest) ([]ocispec.Descriptor, error) {
 	desc, err := r.resolve(ctx, artifact.ReferrersTag(subject))
 	if errors.Is(err, ErrNotFound) || err == nil && (desc.Digest == subject || desc.MediaType != ocispec.MediaTypeImageIndex) {
-		return nil, "", nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	content, err := r.FetchAll(ctx, desc, artifact.ManifestLimit)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	found, err := decodeReferrers(content)
 	if err != nil {
-		return nil, "", fmt.Errorf("tag %s: %w: %w", artifact.ReferrersTag(subject), ErrAnswer, err)
+		return nil, fmt.Errorf("tag %s: %w: %w", artifact.ReferrersTag(subject), ErrAnswer, err)
 	}
 	if len(found) > referrerLimit {
-		return nil, "", fmt.Errorf("%w: over %d referrers", ErrTooLarge, referrerLimit)
+		return nil, fmt.Errorf("%w: over %d referrers", ErrTooLarge, referrerLimit)
 	}
-	return found, desc.Digest, nil
+	return found, nil
 }

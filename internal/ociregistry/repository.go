@@ -113,7 +113,7 @@ func (r *Repository) Referrers(ctx context.Context, subject ocispec.Descriptor) 
 			r.noReferrers.Store(true)
 		}
 	}
-	all, _, err := r.taggedReferrers(ctx, subject.Digest)
+	all, err := r.taggedReferrers(ctx, subject.Digest)
 	return all, wrap("list referrers of", at, err)
 }
 

@@ -54,9 +54,9 @@ func (s *schemes) plainHTTP(ctx context.Context, host string) (bool, error) {
 	}
 	plain, err := speaksNoTLS(ctx, host, transport.TLSClientConfig)
 	if err != nil {
-		return true, nil //nolint:nilerr // the request itself fails, and says how
+		return true, nil // the request itself fails, and says how
 	}
-	s.logger.Debug("registry on loopback", "host", host, "plain-http", plain)
+	s.logger.Debug("registry on loopback", "host", host, "plain_http", plain)
 	s.decided[host] = plain
 	return plain, nil
 }
@@ -73,7 +73,7 @@ func speaksNoTLS(ctx context.Context, host string, cfg *tls.Config) (bool, error
 	if err != nil {
 		return false, err
 	}
-	defer conn.Close() //nolint:errcheck // nothing was sent that matters
+	defer conn.Close()
 	cfg = cfg.Clone()
 	cfg.ServerName, _, _ = net.SplitHostPort(address)
 	err = tls.Client(conn, cfg).HandshakeContext(within)

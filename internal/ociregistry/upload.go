@@ -111,7 +111,7 @@ func (u *upload) start(ctx context.Context) (done bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing is in it
+	defer resp.Body.Close()
 	switch {
 	case resp.StatusCode == http.StatusCreated && resp.Header.Get("Docker-Content-Digest") == u.desc.Digest.String():
 		return true, nil
@@ -181,7 +181,7 @@ func (u *upload) send(ctx context.Context, method string, offset int64) error {
 	if err != nil {
 		return err
 	}
-	defer body.Close() //nolint:errcheck // read only
+	defer body.Close()
 	if _, err := io.CopyN(io.Discard, body, offset); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (u *upload) send(ctx context.Context, method string, offset int64) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing is in it
+	defer resp.Body.Close()
 	if method == http.MethodPut && resp.StatusCode != http.StatusAccepted {
 		return u.confirm(ctx, resp)
 	}
@@ -214,7 +214,7 @@ func (u *upload) finish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing is in it
+	defer resp.Body.Close()
 	return u.confirm(ctx, resp)
 }
 
@@ -262,7 +262,7 @@ func (u *upload) arrived(ctx context.Context) (offset int64, err error) {
 		}
 		return 0, err
 	}
-	defer resp.Body.Close() //nolint:errcheck // nothing is in it
+	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusNoContent {
 		return 0, fmt.Errorf("%w: %s", errNoResume, resp.Status)
 	}

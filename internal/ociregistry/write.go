@@ -153,7 +153,7 @@ func (r *Repository) list(ctx context.Context, subject ocispec.Descriptor, refer
 	defer r.attaching.Unlock()
 	tag := artifact.ReferrersTag(subject.Digest)
 	for range attachAttempts {
-		have, _, err := r.taggedReferrers(ctx, subject.Digest)
+		have, err := r.taggedReferrers(ctx, subject.Digest)
 		if err != nil {
 			return err
 		}

@@ -27,6 +27,8 @@ type certifier struct {
 
 	mu   sync.Mutex
 	cert *x509.Certificate
+	// issuer is the certificate that issued it, nil if Fulcio does not say.
+	issuer *x509.Certificate
 }
 
 // margin is how long before its end a certificate is no longer used, so that
@@ -60,7 +62,7 @@ func (c *certifier) certificate(ctx context.Context, keys *keypair) (*x509.Certi
 	if err != nil {
 		return nil, err
 	}
-	cert, err := c.options.requestCertificate(ctx, keys, token, claims)
+	cert, issuer, err := c.options.requestCertificate(ctx, keys, token, claims)
 	var refused *statusError
 	switch {
 	case errors.As(err, &refused) && refused.isRefusal():
@@ -69,29 +71,29 @@ func (c *certifier) certificate(ctx context.Context, keys *keypair) (*x509.Certi
 	case err != nil:
 		return nil, fmt.Errorf("certificate from %s: %w", c.options.FulcioURL, err)
 	}
-	c.cert = cert
+	c.cert, c.issuer = cert, issuer
 	return cert, nil
 }
 
 // requestCertificate asks Fulcio, with its API version 2:
 // https://github.com/sigstore/fulcio/blob/main/fulcio.proto.
-func (o KeylessOptions) requestCertificate(ctx context.Context, keys *keypair, token string, c claims) (*x509.Certificate, error) {
+func (o KeylessOptions) requestCertificate(ctx context.Context, keys *keypair, token string, c claims) (cert, issuer *x509.Certificate, err error) {
 	proof, err := keys.sign([]byte(c.proven()))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	body, err := json.Marshal(map[string]any{"publicKeyRequest": map[string]any{
 		"publicKey":         map[string]string{"algorithm": "ECDSA", "content": string(keys.publicPEM)},
 		"proofOfPossession": proof,
 	}})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	answer, err := o.post(ctx, o.FulcioURL+"/api/v2/signingCert", http.Header{
 		"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"},
 	}, body)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	type issued struct {
 		Chain struct {
@@ -103,16 +105,24 @@ func (o KeylessOptions) requestCertificate(ctx context.Context, keys *keypair, t
 		Detached issued `json:"signedCertificateDetachedSct"`
 	}
 	if err := json.Unmarshal(answer.body, &certificates); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	chain := certificates.Embedded.Chain.Certificates
 	if len(chain) == 0 {
 		chain = certificates.Detached.Chain.Certificates
 	}
 	if len(chain) == 0 {
-		return nil, errors.New("no certificate in the answer")
+		return nil, nil, errors.New("no certificate in the answer")
 	}
-	block, _ := pem.Decode([]byte(chain[0]))
+	if cert, err = parseCertificate(chain[0]); err != nil || len(chain) == 1 {
+		return cert, nil, err
+	}
+	issuer, err = parseCertificate(chain[1])
+	return cert, issuer, err
+}
+
+func parseCertificate(text string) (*x509.Certificate, error) {
+	block, _ := pem.Decode([]byte(text))
 	if block == nil {
 		return nil, errors.New("no PEM block in the answer's certificate")
 	}

@@ -3,6 +3,7 @@ package signer
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"slices"
@@ -90,6 +91,17 @@ func (s *Signer) PublicKey() []byte {
 		return nil
 	}
 	return slices.Clone(s.keys.publicPEM)
+}
+
+// Certificate is the certificate of a keyless signer that has signed something,
+// with the one that issued it if that is known; both are nil with a key.
+func (s *Signer) Certificate() (certificate, issuer *x509.Certificate) {
+	if s.certifier == nil {
+		return nil, nil
+	}
+	s.certifier.mu.Lock()
+	defer s.certifier.mu.Unlock()
+	return s.certifier.cert, s.certifier.issuer
 }
 
 // SignImage signs the digest of an index or a manifest. The reference goes into
