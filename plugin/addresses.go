@@ -52,25 +52,35 @@ func (b *addressBook) choose(s cloud.Server) (addresses []fleet.Address, known b
 }
 
 // filter tells the addresses on the network to connect on from others. Nova lists
-// them by the name of the network, which several may have; then the ports decide.
-// While Neutron cannot be asked for the name, the server itself may have it.
+// them by the name of the network, which several may have, and which may have
+// changed; then the ports decide. While Neutron cannot be asked for the name, the
+// server itself may have it.
 func (b *addressBook) filter(s cloud.Server) (fits func(cloud.Address) bool, known bool) {
 	found, _ := b.supply.get()
 	named := func(name string) func(cloud.Address) bool {
 		return func(a cloud.Address) bool { return a.Network == name }
 	}
+	all := func(cloud.Address) bool { return true }
 	switch chosen := found.addressNetwork; {
-	case chosen.ID != "" && found.addressTwins:
+	case b.needsPorts(s, found):
 		macs, known := b.macs(s.ID)
 		return func(a cloud.Address) bool { return slices.Contains(macs, a.MAC) }, known
-	case chosen.ID != "":
+	case chosen.ID != "" && slices.ContainsFunc(s.Addresses, named(chosen.Name)):
 		return named(chosen.Name), true
 	case s.Metadata[networkKey] != "":
 		return named(s.Metadata[networkKey]), true
-	case b.config.AddressNetwork != "" && !cloud.IsID(b.config.AddressNetwork):
+	case chosen.ID == "" && b.config.AddressNetwork != "" && !cloud.IsID(b.config.AddressNetwork):
 		return named(b.config.AddressNetwork), true
 	}
-	return func(cloud.Address) bool { return true }, onePort(s.Addresses) || len(b.config.Server.Networks) == 1
+	return all, onePort(s.Addresses) || len(b.config.Server.Networks) == 1
+}
+
+// needsPorts reports whether only Neutron can tell which of a server's addresses
+// are on the network to connect on.
+func (b *addressBook) needsPorts(s cloud.Server, found resources) bool {
+	several := len(b.config.Server.Networks) > 1 && !onePort(s.Addresses)
+	named := slices.ContainsFunc(s.Addresses, func(a cloud.Address) bool { return a.Network == found.addressNetwork.Name })
+	return found.addressNetwork.ID != "" && several && (found.addressTwins || !named)
 }
 
 // onePort reports whether all addresses are those of one port.
@@ -93,10 +103,7 @@ func (b *addressBook) macs(server string) ([]string, bool) {
 // server that is known.
 func (b *addressBook) learn(ctx context.Context, servers []cloud.Server) {
 	found, _ := b.supply.get()
-	if !found.addressTwins {
-		return
-	}
-	unknown := b.unknown(servers)
+	unknown := b.unknown(servers, found)
 	if len(unknown) == 0 {
 		return
 	}
@@ -114,9 +121,9 @@ func (b *addressBook) learn(ctx context.Context, servers []cloud.Server) {
 	}
 }
 
-// unknown returns the servers with addresses whose ports are not known, and
-// forgets those that have not been seen for long.
-func (b *addressBook) unknown(servers []cloud.Server) []string {
+// unknown returns the servers whose ports are needed and not known, and forgets
+// those that have not been seen for long.
+func (b *addressBook) unknown(servers []cloud.Server, found resources) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
@@ -124,7 +131,7 @@ func (b *addressBook) unknown(servers []cloud.Server) []string {
 	for _, s := range servers {
 		if ports := b.ports[s.ID]; ports != nil {
 			ports.seen = now
-		} else if len(s.Addresses) > 0 {
+		} else if b.needsPorts(s, found) {
 			unknown = append(unknown, s.ID)
 		}
 	}

@@ -1,10 +1,8 @@
 package plugin_test
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -157,84 +155,6 @@ func TestAnImageIDPins(t *testing.T) {
 		if server, _ := w.Snapshot().Server(name); server.Image != old || w.Count("image:*") != lookups {
 			t.Errorf("image: got %s after %d lookups, want %s and none", server.Image, w.Count("image:*")-lookups, old)
 		}
-	})
-}
-
-// TestStartNamesWhatIsMissing is report 33: every name that does not resolve is
-// reported at once, with the names that come nearest. The plugin starts all the
-// same, since there may be servers to keep, and creates none.
-func TestStartNamesWhatIsMissing(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, sim.Options{})
-		w.createsNothing(t, map[string]any{
-			"server.flavor": "m1.smal", "server.image": "Ubuntu 24.4", "server.networks": []string{"privat"},
-			"server.security_groups": []string{"shh"}, "server.server_group": "runner", "server.key_name": "fleetin",
-			"address_network": "privat",
-		},
-			`server.flavor: no flavor is named "m1.smal"`, `did you mean "m1.small"`,
-			`server.image: no active image is named "Ubuntu 24.4"`, `"Ubuntu 24.04"`,
-			`server.networks: no network is named "privat"`, `did you mean "private"`,
-			`server.security_groups`, `did you mean "ssh"`, `server.server_group`, `did you mean "runners"`,
-			`server.key_name`, `did you mean "fleeting"`)
-	})
-}
-
-// createsNothing starts a plugin that finds not all that servers are made of. It
-// says so once, as check does, and creates nothing.
-func (w *world) createsNothing(t *testing.T, change map[string]any, says ...string) {
-	t.Helper()
-	group := w.start(t, change)
-	for range 10 {
-		increase(t, group, 1, 0)
-		<-time.After(2 * time.Second)
-	}
-	if got := w.log.lines("[ERROR]", "no servers can be created"); got != 1 {
-		t.Errorf("lines of the error: %d, want 1:\n%s", got, w.log)
-	}
-	checked := ""
-	for _, f := range w.check(t, change) {
-		checked += f.Subject + ": " + f.Detail + "\n"
-	}
-	logged := strings.ReplaceAll(w.log.String(), `\"`, `"`)
-	for _, part := range says {
-		if !strings.Contains(logged, part) || !strings.Contains(checked, part) {
-			t.Errorf("log and check do not both say %s:\n%s\n%s", part, w.log, checked)
-		}
-	}
-	if got := w.Count(sim.OpServerCreate); got != 0 {
-		t.Errorf("%d creations were sent", got)
-	}
-}
-
-// check returns what the command of that name finds wrong.
-func (w *world) check(t *testing.T, change map[string]any) []plugin.Finding {
-	t.Helper()
-	raw, err := json.Marshal(w.config(change))
-	if err != nil {
-		t.Fatal(err)
-	}
-	findings := plugin.Check(t.Context(), raw, plugin.WithTransport(w.Transport()))
-	return slices.DeleteFunc(findings, func(f plugin.Finding) bool { return f.OK })
-}
-
-// TestAddressNetworkElsewhere: the servers are not on the network to connect on.
-func TestAddressNetworkElsewhere(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		newWorld(t, sim.Options{}).createsNothing(t, map[string]any{"address_network": "elsewhere"},
-			`address_network: must be one of server.networks, not "elsewhere"`)
-	})
-}
-
-func TestStartListsSeveralMatches(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		seed := sim.DefaultSeed()
-		twin := seed.Networks[1]
-		twin.Name = "private"
-		seed.Networks[1] = twin
-		newWorld(t, sim.Options{Seed: &seed}).createsNothing(t, nil, `2 networks are named "private"; use one of their IDs: `)
 	})
 }
 

@@ -24,7 +24,7 @@ type GroupServer struct {
 	State string `json:"state"`
 	// Detail is Nova's status, with the fault of a broken server.
 	Detail string `json:"detail"`
-	// Created is by the cloud's clock.
+	// Created is by this machine's clock, as far as the cloud's is known.
 	Created time.Time `json:"created"`
 	// Address is where the runner would connect to; empty if unknown.
 	Address string `json:"address"`

@@ -20,8 +20,9 @@ const (
 	// of a configuration: the first, and the one that it doubles to.
 	supplyFirst = 5 * time.Second
 	supplyMost  = time.Minute
-	// supplyTimeout bounds one look-up of all names.
-	supplyTimeout = 30 * time.Second
+	// supplyTimeout bounds one look-up of all names: Init waits for the first, and
+	// the runner gives it and five updates a minute.
+	supplyTimeout = 20 * time.Second
 	// supplyTold is how often the same reason is logged.
 	supplyTold = 10 * time.Minute
 )

@@ -175,8 +175,8 @@ func versioned(service, address, project string) (string, error) {
 // versionAt is where the last of the known versions stands in a path; -1 if none
 // does.
 func versionAt(segments, known []string) int {
-	for i := len(segments) - 1; i >= 0; i-- {
-		if slices.Contains(known, segments[i]) {
+	for i, segment := range slices.Backward(segments) {
+		if slices.Contains(known, segment) {
 			return i
 		}
 	}

@@ -69,6 +69,6 @@ func (c *clock) report(ctx context.Context, log *slog.Logger) {
 	}
 	c.mu.Unlock()
 	if changed {
-		log.WarnContext(ctx, "the cloud's clock and this machine's differ; ages of servers are corrected for it", "cloud ahead by", now.String())
+		log.WarnContext(ctx, "the cloud's clock and this machine's differ; ages of servers are corrected for it", "cloud_ahead_by", now.String())
 	}
 }

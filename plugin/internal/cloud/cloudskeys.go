@@ -101,11 +101,22 @@ func cloudsKeys() []Key {
 		{Name: "auth.client_id", use: refused, Text: needs},
 		{Name: "auth.client_secret", use: refused, Text: needs},
 
-		{Name: "networks", use: unused}, {Name: "external_network", use: unused}, {Name: "internal_network", use: unused},
-		{Name: "floating_ip_source", use: unused}, {Name: "secgroup_source", use: unused}, {Name: "nat_source", use: unused},
-		{Name: "image_format", use: unused}, {Name: "image_api_use_tasks", use: unused}, {Name: "disable_vendor_agent", use: unused},
-		{Name: "vendor_hook", use: unused}, {Name: "force_ipv4", use: unused}, {Name: "message", use: unused}, {Name: "status", use: unused},
-		{Name: "description", use: unused}, {Name: "api_timeout", use: unused}, {Name: "locations", use: unused},
+		{Name: "networks", use: unused},
+		{Name: "external_network", use: unused},
+		{Name: "internal_network", use: unused},
+		{Name: "floating_ip_source", use: unused},
+		{Name: "secgroup_source", use: unused},
+		{Name: "nat_source", use: unused},
+		{Name: "image_format", use: unused},
+		{Name: "image_api_use_tasks", use: unused},
+		{Name: "disable_vendor_agent", use: unused},
+		{Name: "vendor_hook", use: unused},
+		{Name: "force_ipv4", use: unused},
+		{Name: "message", use: unused},
+		{Name: "status", use: unused},
+		{Name: "description", use: unused},
+		{Name: "api_timeout", use: unused},
+		{Name: "locations", use: unused},
 	}
 }
 

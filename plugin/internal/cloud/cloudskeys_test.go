@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -101,9 +102,7 @@ func TestKeysOfOpenstacksdk(t *testing.T) {
 		"an old auth_type":            {`auth_plugin: v3password`, nil, func(c credentials) any { return c.auth.Password }, "hunter2"},
 	} {
 		variables := map[string]string{"HOME": home, "USERPROFILE": home}
-		for key, value := range row.variables {
-			variables[key] = value
-		}
+		maps.Copy(variables, row.variables)
 		creds, err := load(t, "clouds: {c: {"+row.entry+", "+goodAuth+"}}", variables)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)

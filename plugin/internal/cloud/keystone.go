@@ -61,7 +61,7 @@ const authenticating = "authenticate"
 // secret, so that nobody can guess them.
 func (l loginAttempt) explain(failed *Error) *Error {
 	explained := *failed
-	said := cmp.Or(strings.TrimSpace(failed.Message), failed.cause())
+	said := strings.TrimRight(cmp.Or(failed.Message, failed.cause()), " .")
 	explained.Message = fmt.Sprintf("%s; login of %s at %s, from cloud %q of %s", said, l.who(), l.address(), l.cloud, l.files.from)
 	if why := l.likely(failed); why != "" {
 		explained.Message += "; most likely " + why

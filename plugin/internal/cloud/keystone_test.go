@@ -27,58 +27,69 @@ func TestRefusedLoginsAreExplained(t *testing.T) {
 	}{
 		"a wrong password": {
 			password, func() (*http.Response, error) { return reply(401, unauthorized), nil },
-			[]string{"requires authentication", "HTTP 401", `user "ci" of domain ID default`, `project "jobs" of domain "Apps"`, "region R9", "https://keystone.example/v3", `cloud "c"`, "a wrong password or user"}, ErrUnauthorized,
+			[]string{"requires authentication", "HTTP 401", `user "ci" of domain ID default`, `project "jobs" of domain "Apps"`, "region R9", "https://keystone.example/v3", `cloud "c"`, "a wrong password or user"},
+			ErrUnauthorized,
 		},
 		"a blank in the password": {
 			strings.ReplaceAll(password, stagePassword, stagePassword+" "), func() (*http.Response, error) { return reply(401, unauthorized), nil },
-			[]string{"the blank that the password or the secret begins or ends with"}, ErrUnauthorized,
+			[]string{"the blank that the password or the secret begins or ends with"},
+			ErrUnauthorized,
 		},
 		"a user by ID, a project by ID": {
 			strings.NewReplacer("username: ci", "user_id: u1", "project_name: jobs, project_domain_name: Apps", "project_id: p1").Replace(password),
 			func() (*http.Response, error) { return reply(401, unauthorized), nil },
-			[]string{"user u1 with a password, project p1, region R9"}, ErrUnauthorized,
+			[]string{"user u1 with a password, project p1, region R9"},
+			ErrUnauthorized,
 		},
 		"a trust": {
 			strings.ReplaceAll(password, "project_name: jobs, project_domain_name: Apps", "trust_id: t1"), func() (*http.Response, error) { return reply(401, unauthorized), nil },
-			[]string{"trust t1"}, ErrUnauthorized,
+			[]string{"trust t1"},
+			ErrUnauthorized,
 		},
 		"a wrong secret": {
 			credential, func() (*http.Response, error) { return reply(401, unauthorized), nil },
-			[]string{"application credential abc123, region R9", "a wrong secret, or an application credential that has expired"}, ErrUnauthorized,
+			[]string{"application credential abc123, region R9", "a wrong secret, or an application credential that has expired"},
+			ErrUnauthorized,
 		},
 		"a deleted credential": {
 			credential, func() (*http.Response, error) {
 				return reply(404, `{"error": {"code": 404, "message": "Could not find Application Credential: abc123."}}`), nil
 			},
-			[]string{"application credential abc123", "Could not find Application Credential", "deleted"}, ErrUnauthorized,
+			[]string{"application credential abc123", "Could not find Application Credential", "deleted"},
+			ErrUnauthorized,
 		},
 		"a locked account": {
 			password, func() (*http.Response, error) {
 				return reply(403, `{"error": {"code": 403, "message": "The account is locked for user: 1."}}`), nil
 			},
-			[]string{"locked for user", "a password that has to be changed"}, ErrForbidden,
+			[]string{"locked for user", "a password that has to be changed"},
+			ErrForbidden,
 		},
 		"a request that is repeated": {
 			password, func() (*http.Response, error) {
 				return reply(400, `{"error": {"code": 400, "message": "Invalid input for field 'identity/password': {'user': {'name': 'ci', 'password': '`+stagePassword+`'}} is not valid"}}`), nil
 			},
-			[]string{"Invalid input for field 'identity/password'", `user "ci"`}, ErrInvalid,
+			[]string{"Invalid input for field 'identity/password'", `user "ci"`},
+			ErrInvalid,
 		},
 		"a portal": {
 			password, func() (*http.Response, error) { page.Body = http.NoBody; return page, nil },
-			[]string{"POST https://keystone.example/v3/auth/tokens returned text/html", "HTTP 200", "/identity/v3", "HTTPS_PROXY"}, nil,
+			[]string{"POST https://keystone.example/v3/auth/tokens returned text/html", "HTTP 200", "/identity/v3", "HTTPS_PROXY"},
+			nil,
 		},
 		"a wrong path": {
 			password, func() (*http.Response, error) {
 				return respond(404, "text/html", strings.NewReader("<h1>Not Found</h1>")), nil
 			},
-			[]string{"POST https://keystone.example/v3/auth/tokens returned text/html, \"Not Found\"", "an auth_url that is not Keystone's"}, ErrTransient,
+			[]string{"POST https://keystone.example/v3/auth/tokens returned text/html, \"Not Found\"", "an auth_url that is not Keystone's"},
+			ErrTransient,
 		},
 		"another method": {
 			password, func() (*http.Response, error) {
 				return respond(405, "text/html", strings.NewReader("<h1>Method Not Allowed</h1>")), nil
 			},
-			[]string{"returned text/html, \"Method Not Allowed\"", "an auth_url that is not Keystone's"}, ErrInvalid,
+			[]string{"returned text/html, \"Method Not Allowed\"", "an auth_url that is not Keystone's"},
+			ErrInvalid,
 		},
 		"a redirect to HTTPS": {
 			strings.ReplaceAll(password, "https://", "http://"), func() (*http.Response, error) {
@@ -86,7 +97,8 @@ func TestRefusedLoginsAreExplained(t *testing.T) {
 				moved.Header.Set("Location", "https://keystone.example/v3/auth/tokens")
 				return moved, nil
 			},
-			[]string{"redirected from http://keystone.example/v3/auth/tokens to https://keystone.example/v3/auth/tokens", "write the new address into auth_url"}, nil,
+			[]string{"redirected from http://keystone.example/v3/auth/tokens to https://keystone.example/v3/auth/tokens", "write the new address into auth_url"},
+			nil,
 		},
 		"no answer": {password, func() (*http.Response, error) { return nil, errBroken }, []string{"connection reset", `user "ci"`, "clouds.yaml"}, ErrTransient},
 		"no token":  {password, func() (*http.Response, error) { return reply(201, stageLogin(time.Hour)), nil }, []string{"the answer has no token"}, ErrTransient},

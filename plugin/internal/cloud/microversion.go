@@ -53,7 +53,7 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 	case err != nil:
 		return err
 	case !parsed:
-		return c.tooOld(ctx, why, need)
+		return c.tooOld(why, need)
 	}
 	if highest < need {
 		return fmt.Errorf("%w: the compute service offers microversion 2.%d at most, but %s need 2.%d",
@@ -72,7 +72,7 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 
 // tooOld is the error for a compute API without microversions, which is that of
 // an old Nova or the legacy one of any.
-func (c *Client) tooOld(ctx context.Context, why string, need int) error {
+func (c *Client) tooOld(why string, need int) error {
 	base, err := c.session.endpoint(compute)
 	if err != nil {
 		return err

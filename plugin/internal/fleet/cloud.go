@@ -105,7 +105,8 @@ type Server struct {
 	// Fault is why it is Broken, as far as others would meet the same: it wraps
 	// [ErrQuota] or [ErrNoRoom], or is nil.
 	Fault error
-	// Created is when the cloud made it, by the cloud's clock.
+	// Created is when the cloud made it, by this machine's clock as far as the
+	// cloud's is known.
 	Created time.Time
 	// Image is the ID of the image it was made of; empty for one that boots
 	// from a volume.
