@@ -38,16 +38,17 @@ type Options struct {
 // Client makes calls to one project of one cloud. It is safe for concurrent
 // use.
 type Client struct {
-	session      *session
-	limiter      *limiter
-	microversion Microversion
-	patience     patience
-	log          *slog.Logger
-	retrying     func(error)
-	buffers      sync.Pool // of *bytes.Buffer, for listings
-	proof        atomic.Pointer[versionProof]
-	unfinished   atomic.Pointer[serverListing]
-	othersTold   atomic.Bool
+	session    *session
+	limiter    *limiter
+	minor      atomic.Int32 // of the microversion
+	need       int          // the least of it
+	patience   patience
+	log        *slog.Logger
+	retrying   func(error)
+	buffers    sync.Pool // of *bytes.Buffer, for listings
+	proof      atomic.Pointer[versionProof]
+	unfinished atomic.Pointer[serverListing]
+	othersTold atomic.Bool
 }
 
 // Connect reads the credentials, authenticates and chooses a microversion.
@@ -75,7 +76,7 @@ func Connect(ctx context.Context, opts Options) (*Client, error) {
 }
 
 // Microversion is the one that was negotiated with Nova.
-func (c *Client) Microversion() Microversion { return c.microversion }
+func (c *Client) Microversion() Microversion { return Microversion{int(c.minor.Load())} }
 
 // Place is where servers are made, for people: the project that the token is
 // scoped to, and the region.

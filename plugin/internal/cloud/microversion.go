@@ -59,15 +59,39 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 		return fmt.Errorf("%w: the compute service offers microversion 2.%d at most, but %s need 2.%d",
 			ErrUnsupported, highest, why, need)
 	}
-	c.microversion = Microversion{min(highest, minorCeiling)}
+	c.need = need
+	c.minor.Store(int32(min(highest, minorCeiling))) //nolint:gosec // 96 at most
 	if wanted := c.session.wanted; !wanted.IsZero() {
 		if wanted.minor < need || wanted.minor > highest {
 			return fmt.Errorf("%w: clouds.yaml sets compute_default_microversion to %s, but the compute service offers 2.%d at most, and %s need 2.%d",
 				ErrUnsupported, wanted, highest, why, need)
 		}
-		c.microversion = wanted
+		c.need = wanted.minor
+		c.minor.Store(int32(wanted.minor)) //nolint:gosec // 96 at most
 	}
 	return nil
+}
+
+// mostOffered is how Nova says which microversions it has, when it refuses one.
+var mostOffered = regexp.MustCompile(`[Mm]aximum is 2\.(\d+)`)
+
+// lower goes on with an older microversion where Nova does not have the one that was
+// asked for any more: it was put back to an older release, or is being upgraded one
+// process after the other. Nova has done nothing then.
+func (c *Client) lower(ctx context.Context, failed *Error) bool {
+	match := mostOffered.FindStringSubmatch(failed.Message)
+	if failed.Status != http.StatusNotAcceptable || match == nil {
+		return false
+	}
+	most, err := strconv.Atoi(match[1])
+	now := c.minor.Load()
+	if err != nil || most < c.need || most >= int(now) {
+		return false
+	}
+	if c.minor.CompareAndSwap(now, int32(most)) { //nolint:gosec // less than now
+		c.log.WarnContext(ctx, "the compute service offers an older microversion than before", "microversion", c.Microversion().String())
+	}
+	return true
 }
 
 // tooOld is the error for a compute API without microversions, which is that of
@@ -101,18 +125,17 @@ type versionProof struct {
 
 // checkVersion makes sure, from an answer of the compute service, that it is in
 // the microversion that was asked for. Once that was seen of an endpoint, it holds.
-// Without an answer, what earlier ones showed counts.
-func (c *Client) checkVersion(ctx context.Context, base string, header http.Header) error {
-	asked := c.microversion
+// Without an answer, what earlier ones showed counts, or else a question.
+func (c *Client) checkVersion(ctx context.Context, base string, answer *http.Response) error {
 	known := c.proof.Load()
 	if known != nil && known.base != base {
 		known = nil
 	}
-	if asked.IsZero() || known != nil && (known.err == nil || header == nil) {
+	if c.Microversion().IsZero() || known != nil && (known.err == nil || answer == nil) {
 		return known.result()
 	}
 	var err error
-	switch answered, ok := versionOf(header); {
+	switch asked, answered, ok := versionsOf(answer); {
 	case !ok:
 		if err = c.probeVersion(ctx, base); errors.Is(err, ErrTransient) {
 			return err
@@ -159,7 +182,17 @@ func (c *Client) probeVersion(ctx context.Context, base string) error {
 	return nil
 }
 
-// versionOf reads the microversion that an answer is in.
+// versionsOf reads the microversion that was asked for, and that of the answer.
+func versionsOf(answer *http.Response) (asked, answered Microversion, ok bool) {
+	if answer == nil || answer.Request == nil {
+		return asked, answered, false
+	}
+	asked, _ = versionOf(answer.Request.Header)
+	answered, ok = versionOf(answer.Header)
+	return asked, answered, ok
+}
+
+// versionOf reads the microversion that a request or an answer is in.
 func versionOf(header http.Header) (Microversion, bool) {
 	for _, value := range header.Values("OpenStack-API-Version") {
 		if version, isCompute := strings.CutPrefix(value, "compute "); isCompute {

@@ -133,3 +133,43 @@ func TestOddVersionDocuments(t *testing.T) {
 		})
 	}
 }
+
+// TestNovaIsPutBack: while the plugin runs, Nova comes to have no more than an older
+// microversion. That is enough, as long as it has tags.
+func TestNovaIsPutBack(t *testing.T) {
+	t.Parallel()
+	for most, want := range map[string]string{"2.79": "2.79", "2.52": "2.52", "2.38": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, func(r *http.Request) (*http.Response, error) {
+				asked := strings.TrimPrefix(r.Header.Get("OpenStack-API-Version"), "compute ")
+				switch {
+				case r.URL.Host == "keystone.example" || r.URL.Path == "/v2.1/":
+					return nil, nil //nolint:nilnil // as usual
+				case asked > most:
+					return reply(http.StatusNotAcceptable, `{"computeFault": {"code": 406, "message": "Version `+asked+` is not supported by the API. Minimum is 2.1 and maximum is `+most+`."}}`), nil
+				}
+				answer := reply(http.StatusOK, `{"servers": []}`)
+				if r.Method == http.MethodPost {
+					answer = reply(http.StatusAccepted, `{"server": {"id": "`+stageServer+`"}}`)
+				}
+				answer.Header.Set("OpenStack-API-Version", "compute "+asked)
+				return answer, nil
+			})
+			client := s.connect(t)
+			_, createErr := client.CreateServer(t.Context(), ServerSpec{Name: "n"})
+			_, listErr := client.ListServers(t.Context(), "tag")
+			if want == "" {
+				if !errors.Is(listErr, ErrUnsupported) || createErr == nil || !strings.Contains(listErr.Error(), "maximum is 2.38") {
+					t.Errorf("%s: got %v and %v", most, createErr, listErr)
+				}
+				return
+			}
+			if createErr != nil || listErr != nil || client.Microversion().String() != want || s.count("POST /v2.1/servers") != 2 {
+				t.Errorf("%s: got %v and %v in %s, %d creations sent", most, createErr, listErr, client.Microversion(), s.count("POST /v2.1/servers"))
+			}
+			if got := strings.Count(s.logged(), "offers an older microversion"); got != 1 {
+				t.Errorf("lines: %d", got)
+			}
+		})
+	}
+}

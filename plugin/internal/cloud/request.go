@@ -63,6 +63,9 @@ func (c *Client) do(ctx context.Context, call call) error {
 		if ctx.Err() != nil {
 			return failed
 		}
+		if call.service == compute && c.lower(ctx, failed) {
+			continue
+		}
 		c.pace(failed, header)
 		pause, again := retryDelay(failed, header, call.changes, attempt, time.Now())
 		if !again || call.once {
@@ -169,7 +172,7 @@ func (c *Client) receive(ctx context.Context, call call, answer *http.Response, 
 	if call.service != compute || call.changes {
 		return nil
 	}
-	return c.checkVersion(ctx, base, answer.Header)
+	return c.checkVersion(ctx, base, answer)
 }
 
 // head keeps the beginning of what is read.
@@ -198,10 +201,11 @@ func headerOf(answer *http.Response, err error) http.Header {
 
 // headers asks Nova for the negotiated microversion.
 func (c *Client) headers(service string) map[string]string {
-	if service != compute || c.microversion.IsZero() {
+	version := c.Microversion()
+	if service != compute || version.IsZero() {
 		return nil
 	}
-	return versionHeaders(c.microversion.String())
+	return versionHeaders(version.String())
 }
 
 // get makes a GET and decodes its JSON answer.

@@ -56,6 +56,9 @@ func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 		return time.Duration(min(max(seconds, 0), 24*60*60)) * time.Second, true
 	}
 	if at, err := http.ParseTime(value); err == nil {
+		if date, err := http.ParseTime(header.Get("Date")); err == nil {
+			now = date // both by the cloud's clock
+		}
 		return at.Sub(now), true
 	}
 	return 0, false

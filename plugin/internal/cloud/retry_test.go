@@ -38,15 +38,18 @@ func TestRetryDelay(t *testing.T) {
 		"429, not safe, yet surely refused": {status: 429, changes: true, least: s, again: true},
 		"429 in seconds":                    {status: 429, header: header("5"), least: 5 * s, again: true},
 		"429 as a date":                     {status: 429, header: header(now.Add(9 * s).Format(http.TimeFormat)), least: 9 * s, again: true},
-		"429 for too long":                  {status: 429, header: header("3600"), least: 30 * s, again: true},
-		"429 for longer than a duration":    {status: 429, header: header("10000000000"), least: 30 * s, again: true},
-		"429 in the past":                   {status: 429, header: header(now.Add(-s).Format(http.TimeFormat)), again: true},
-		"429 with nonsense":                 {status: 429, header: header("soon"), least: s, again: true},
-		"413 with Retry-After":              {status: 413, header: header("2"), changes: true, least: 2 * s, again: true},
-		"413 without":                       {status: 413},
-		"498":                               {status: 498, least: s, again: true},
-		"400":                               {status: 400},
-		"404":                               {status: 404},
+		"429 as a date, by another clock": {status: 429, least: 9 * s, again: true, header: http.Header{
+			"Retry-After": {now.Add(-time.Hour).Format(http.TimeFormat)}, "Date": {now.Add(-time.Hour - 9*s).Format(http.TimeFormat)},
+		}},
+		"429 for too long":               {status: 429, header: header("3600"), least: 30 * s, again: true},
+		"429 for longer than a duration": {status: 429, header: header("10000000000"), least: 30 * s, again: true},
+		"429 in the past":                {status: 429, header: header(now.Add(-s).Format(http.TimeFormat)), again: true},
+		"429 with nonsense":              {status: 429, header: header("soon"), least: s, again: true},
+		"413 with Retry-After":           {status: 413, header: header("2"), changes: true, least: 2 * s, again: true},
+		"413 without":                    {status: 413},
+		"498":                            {status: 498, least: s, again: true},
+		"400":                            {status: 400},
+		"404":                            {status: 404},
 	} {
 		failed := &Error{Status: row.status, Kind: ErrTransient}
 		pause, again := retryDelay(failed, row.header, row.changes, row.attempt, now)
