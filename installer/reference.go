@@ -75,8 +75,8 @@ func parseReference(text string) (Reference, error) {
 	if places.IsPath(text) {
 		return Reference{}, errors.New("it is a path of this machine")
 	}
-	if strings.Contains(text, "://") {
-		return Reference{}, errors.New("has a scheme; leave it out")
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		return Reference{}, fmt.Errorf("it has a scheme: write %s", rest)
 	}
 	var ref Reference
 	path, fingerprint, pinned := strings.Cut(text, "@")

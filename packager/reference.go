@@ -10,6 +10,9 @@ import (
 // reference has none. A reference without a host is refused with
 // [ErrReference]: publishing to a guessed registry helps nobody.
 func ParseReference(s string) (repository, identifier string, err error) {
+	if _, rest, ok := strings.Cut(s, "://"); ok {
+		return "", "", fmt.Errorf("%w %q: it has a scheme: write %s", ErrReference, s, rest)
+	}
 	name, digest, hasDigest := strings.Cut(s, "@")
 	repository, identifier = name, digest
 	if !hasDigest {

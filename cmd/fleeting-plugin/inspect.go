@@ -63,7 +63,9 @@ is given. Nothing is verified here; fleeting-plugin verify does that.`,
 
 // openSource opens a layout, if the argument names one, or a repository.
 func openSource(cmd *cobra.Command, registry *cli.RegistryFlags, arg string) (packager.Source, string, error) {
-	arg = strings.TrimPrefix(arg, "oci:") // as mirror writes it
+	if !strings.Contains(arg, "://") {
+		arg = strings.TrimPrefix(arg, layoutPrefix)
+	}
 	dir, tag, ok := layoutIn(arg)
 	if !ok {
 		if info, err := os.Stat(arg); err == nil && info.IsDir() {

@@ -24,6 +24,10 @@ type mirrorCmd struct {
 	platforms []string
 }
 
+// layoutPrefix tells the folder of a layout from a registry's name; flags and
+// arguments that name a folder anyway take it, too.
+const layoutPrefix = "oci:"
+
 // newMirrorCmd copies plugins with all that hangs off them.
 func newMirrorCmd(app *cli.App) *cobra.Command {
 	c := &mirrorCmd{app: app}
@@ -69,8 +73,8 @@ func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
 		return err
 	}
 	switch {
-	case strings.HasPrefix(to, "oci:"):
-		return c.toLayout(ctx, i, refs, strings.TrimPrefix(to, "oci:"))
+	case strings.HasPrefix(to, layoutPrefix):
+		return c.toLayout(ctx, i, refs, strings.TrimPrefix(to, layoutPrefix))
 	case strings.HasSuffix(to, ".tar"):
 		return c.toTar(ctx, i, refs, to)
 	}
@@ -81,7 +85,7 @@ func (c *mirrorCmd) run(ctx context.Context, args []string, to string) error {
 // none.
 func checkDestination(to string) error {
 	const next = "name FILE.tar, oci:DIR, or a registry with a path, as in registry.example.com/plugins"
-	if dir, ok := strings.CutPrefix(to, "oci:"); ok {
+	if dir, ok := strings.CutPrefix(to, layoutPrefix); ok {
 		if info, err := os.Stat(dir); dir == "" || err == nil && !info.IsDir() {
 			return cli.Hint(cli.Usagef("destination %q: not a folder", to), next)
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -24,15 +25,16 @@ func (f *installFlags) registries() (*installer.Registries, error) {
 // layout opens the mirror of --from. A tar file is unpacked into a temporary
 // folder, which close removes.
 func (f *installFlags) layout(ctx context.Context) (*installer.Layout, error) {
-	info, err := os.Stat(f.from)
+	from := strings.TrimPrefix(f.from, layoutPrefix)
+	info, err := os.Stat(from)
 	if err != nil {
 		return nil, cli.Hint(cli.WithCode(err, cli.Usage), nextMirror)
 	}
 	if info.IsDir() {
-		layout, err := installer.OpenLayout(ctx, f.from)
+		layout, err := installer.OpenLayout(ctx, from)
 		return layout, f.noMirror(ctx, err)
 	}
-	archive, err := os.Open(f.from)
+	archive, err := os.Open(from)
 	if err != nil {
 		return nil, cli.Hint(cli.WithCode(err, cli.Usage), nextMirror)
 	}

@@ -35,11 +35,12 @@ not sent again.`,
 		if err != nil {
 			return err
 		}
-		if err := sameVersion(cmd, args[0], tag); err != nil {
+		layout := strings.TrimPrefix(args[0], layoutPrefix)
+		if err := sameVersion(cmd, layout, tag); err != nil {
 			return err
 		}
 		opts.Report = func(e packager.Event) { report(app, e) }
-		pushed, err := packager.Push(cmd.Context(), args[0], repo, opts)
+		pushed, err := packager.Push(cmd.Context(), layout, repo, opts)
 		if err != nil {
 			return explainPublished(err, "package it again")
 		}

@@ -192,10 +192,10 @@ func TestNamesInHints(t *testing.T) {
 	}
 	var errOut bytes.Buffer
 	app := cli.New(nil, nil, &errOut, nil)
-	app.MapError(errGone, cli.NotFound, "install REF")
+	app.MapError(errGone, cli.NotFound, "fleeting-plugin install REF, or name another REF")
 	app.NameErrors(func(err error) string { return "team/plugin:1" })
 	app.Run(t.Context(), &cobra.Command{Use: "tool", RunE: func(*cobra.Command, []string) error { return errGone }}, nil)
-	if !strings.Contains(errOut.String(), "next: install team/plugin:1\n") {
+	if !strings.Contains(errOut.String(), "next: fleeting-plugin install team/plugin:1, or name another REF\n") {
 		t.Errorf("%q", errOut.String())
 	}
 }

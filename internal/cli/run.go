@@ -181,8 +181,9 @@ func (a *App) unknownCommand(cmd *cobra.Command, args []string) error {
 	return err
 }
 
-// placeholders are what hints say in place of names.
-var placeholders = regexp.MustCompile(`\bREF\b|\bREGISTRY\b|\bREPOSITORY\b|\bHOST\[:PORT\]`)
+// placeholders are what hints say in place of names; REF only in a command, since
+// "a REF" may be another one.
+var placeholders = regexp.MustCompile(`(?:fleeting-plugin [^;,\n]*)?\bREF\b|\bREGISTRY\b|\bREPOSITORY\b|\bHOST\[:PORT\]`)
 
 // named puts names where a hint has placeholders, so that it can be copied: the
 // command's only argument for REF, else what the error is about.
@@ -193,7 +194,10 @@ func (a *App) named(hint string, cmd *cobra.Command, err error) string {
 		names["REF"] = args[0]
 	}
 	return placeholders.ReplaceAllStringFunc(hint, func(word string) string {
-		if name := names[word]; name != "" {
+		if command, ok := strings.CutSuffix(word, "REF"); ok && names["REF"] != "" && command != "" {
+			return command + names["REF"]
+		}
+		if name := names[word]; name != "" && word != "REF" {
 			return name
 		}
 		return word
