@@ -21,6 +21,9 @@ import (
 // ErrChanged is an installed plugin that is not what its receipt says.
 var ErrChanged = errors.New("changed since it was installed")
 
+// ErrForeign reports an installed plugin of which nothing is known.
+var ErrForeign = errors.New("it has no receipt, so something else installed it, such as gitlab-runner fleeting install")
+
 // Folder is a folder with installed plugins, in the runner's layout. It answers
 // without any network, and it needs no policy.
 type Folder struct{ store *store.Store }
@@ -218,10 +221,11 @@ const maxDepthOfFiles = 8
 
 // Verify reads an installed version again and compares every file with the
 // receipt: content, mode, and that there is nothing else. Differences match
-// [ErrChanged]. It does not ask who signed; the receipt says who did.
+// [ErrChanged]; a version without a receipt is [ErrForeign]. It does not ask who
+// signed; the receipt says who did.
 func (i Installed) Verify(ctx context.Context) error {
 	if i.Foreign {
-		return fmt.Errorf("%s: %w: it has no receipt", i.Dir, ErrChanged)
+		return failed("verifying", i.Receipt.Name+":"+i.Receipt.Version.String(), i.whyForeign())
 	}
 	for attempt := 1; ; attempt++ {
 		replaced, err := i.verify(ctx)
@@ -234,6 +238,15 @@ func (i Installed) Verify(ctx context.Context) error {
 		case <-time.After(replacedPause):
 		}
 	}
+}
+
+// whyForeign tells a version without a receipt from one whose receipt was altered.
+func (i Installed) whyForeign() error {
+	_, err := store.ReadReceipt(i.Dir)
+	if errors.Is(err, ErrNotInstalled) || errors.Is(err, fs.ErrNotExist) {
+		return ErrForeign
+	}
+	return fmt.Errorf("%w: it has a receipt that is not its own", ErrChanged)
 }
 
 // maxReplaced is how often a version is read because it was installed anew
@@ -376,7 +389,11 @@ func (f *Folder) findForeign(plugin store.Plugin, ref Reference) (Installed, err
 	constraint, _ := ref.Constraint()
 	exact, ok := constraint.Exact()
 	if !ok {
-		return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+		err := fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+		if taken, found := f.runnerTakes(ref); found == nil && taken.Foreign {
+			err = fmt.Errorf("%w; to remove %s, which something else installed, name that version", err, taken.Receipt.Version)
+		}
+		return Installed{}, err
 	}
 	entry, err := f.store.Version(plugin, exact)
 	if err != nil {

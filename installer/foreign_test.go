@@ -58,6 +58,44 @@ func TestRunnerReleaser(t *testing.T) {
 	}
 }
 
+// TestTakeOver: what the runner's own installer installed has no receipt. It is
+// said so, and an installation takes it over.
+func TestTakeOver(t *testing.T) {
+	t.Parallel()
+	registry, key := registrytest.New(t), trusttest.NewKey(t)
+	host := portless(t, "10.41.0.7", registry)
+	repo := repository(t, registry.Host, "group/plugin")
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3", "1")
+	plugintest.Sign(t, repo, key, p.Index)
+	i := newInstaller(t, trusting(t, key), installer.WithSource(portlessRegistries(t, host).Open))
+	if err := runner.Install(t.Context(), host+"/group/plugin:1.2.3", runner.WithDirectory(i.Folder().Dir())); err != nil {
+		t.Fatal(err)
+	}
+	list, err := i.Folder().List()
+	if err != nil || len(list) != 1 || !list[0].Foreign {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	var failed *installer.Error
+	if err := list[0].Verify(t.Context()); !errors.Is(err, installer.ErrForeign) || errors.Is(err, installer.ErrChanged) ||
+		!errors.As(err, &failed) || failed.Ref != host+"/group/plugin:1.2.3" {
+		t.Errorf("got %v", err)
+	}
+	if _, err := i.Folder().Uninstall(t.Context(), reference(t, host+"/group/plugin")); !errors.Is(err, installer.ErrNotInstalled) ||
+		!strings.Contains(err.Error(), "to remove 1.2.3, which something else installed, name that version") {
+		t.Errorf("uninstall: %v", err)
+	}
+	taken, err := i.Install(t.Context(), reference(t, host+"/group/plugin:1.2.3"), installer.InstallOptions{})
+	if err != nil || !taken.JustInstalled || taken.Foreign {
+		t.Fatalf("%+v, %v", taken, err)
+	}
+	if err := taken.Verify(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if found, err := runner.LookPath(host+"/group/plugin:1", i.Folder().Dir()); err != nil || found != taken.Path {
+		t.Errorf("the runner finds %q, %v", found, err)
+	}
+}
+
 func writeExecutable(tb testing.TB, path, content string) {
 	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

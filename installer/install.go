@@ -142,7 +142,7 @@ func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptio
 			}
 			i.warnChanged(ctx, err)
 		}
-		if err != nil && !errors.Is(err, ErrNotInstalled) && !errors.Is(err, ErrChanged) {
+		if err != nil && !errors.Is(err, ErrNotInstalled) && !errors.Is(err, ErrChanged) && !errors.Is(err, ErrForeign) {
 			return Installed{}, failed("looking for", ref.String(), err)
 		}
 	}
@@ -291,8 +291,8 @@ func (i *Installer) present(ctx context.Context, plugin store.Plugin, verified V
 // says reports whether a receipt is about what was verified, and says the same of
 // it; what it says of its files is another question.
 func (r Receipt) says(verified Verified) bool {
-	own, err := json.Marshal(r.Verification)
-	now, nowErr := json.Marshal(verified.Verification)
+	own, err := json.Marshal(r.Verification.withoutNames())
+	now, nowErr := json.Marshal(verified.Verification.withoutNames())
 	return err == nil && nowErr == nil && bytes.Equal(own, now) &&
 		r.Manifest == verified.Manifest && r.Index == verified.Index && r.Platform == verified.Platform && r.Version.Equal(verified.Version) &&
 		r.Reference.Name() == verified.Reference.Name() && r.Executable == verified.payload.executable &&
@@ -303,13 +303,16 @@ func (r Receipt) says(verified Verified) bool {
 // it: nothing, or something that is not what was installed. What could not be
 // read is none of these.
 func replaceable(err error) bool {
-	return errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt) ||
+	return errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrChanged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrInvalidReceipt) ||
 		errors.Is(err, errUnproven) || errors.Is(err, errOtherReceipt)
 }
 
 // warnChanged tells of installed files that are not what was installed: somebody
 // wrote into the folder, which runs with the credentials of a cloud.
 func (i *Installer) warnChanged(ctx context.Context, err error) {
+	if errors.Is(err, ErrForeign) {
+		i.log.WarnContext(ctx, "takes over what something else installed", "error", err)
+	}
 	if errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt) {
 		i.log.WarnContext(ctx, "an installed plugin is not what was installed", "error", err)
 	}

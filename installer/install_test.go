@@ -335,3 +335,41 @@ func TestInstallTwice(t *testing.T) {
 		t.Errorf("Ensure asked: %v", requests)
 	}
 }
+
+// TestSameDemandsTwoWays: a rule of a policy and a flag that ask for the same
+// signature are one decision, and installing by them in turn writes nothing.
+func TestSameDemandsTwoWays(t *testing.T) {
+	t.Parallel()
+	registry, key := registrytest.New(t), trusttest.NewKey(t)
+	p := plugintest.Publish(t, repository(t, registry.Host, "team/plugin"), plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
+	plugintest.Sign(t, repository(t, registry.Host, "team/plugin"), key, p.Index)
+	signer, err := installer.RequireKey(key.PublicPEM(t), installer.KeyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	var before os.FileInfo
+	for turn, scopes := range [][]string{{"**"}, {registry.Host + "/**", alias}, {"**"}} {
+		var rules []installer.Rule
+		for _, scope := range scopes {
+			rules = append(rules, installer.Rule{Scope: scope, Signers: []installer.Signer{signer}})
+		}
+		policy, err := installer.NewPolicy(rules...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := newInstaller(t, policy, installer.WithFolder(dir))
+		installed, err := i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1"), installer.InstallOptions{As: alias})
+		if err != nil || installed.JustInstalled != (turn == 0) {
+			t.Fatalf("turn %d: %+v, %v", turn, installed, err)
+		}
+		receipt, err := os.Stat(filepath.Join(installed.Dir, "fleeting-plugin.receipt.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if turn > 0 && (!os.SameFile(before, receipt) || !before.ModTime().Equal(receipt.ModTime())) {
+			t.Errorf("turn %d: the receipt was written again", turn)
+		}
+		before = receipt
+	}
+}

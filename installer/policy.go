@@ -83,11 +83,12 @@ type compiledRule struct {
 }
 
 // fingerprint identifies what a rule asks for, so that a receipt shows whether
-// the rule has changed since.
+// that has changed since. Its scope is not part of it: a rule of a policy and one
+// of flags may ask for the same.
 func (r compiledRule) fingerprint() digest.Digest {
 	var b strings.Builder
 	q := r.requirements
-	fmt.Fprintf(&b, "%q %v %d %v %s\n", r.scope.text, r.unsafe, q.Threshold, q.AttestationsSuffice, q.MinimumAge)
+	fmt.Fprintf(&b, "%v %d %v %s\n", r.unsafe, q.Threshold, q.AttestationsSuffice, q.MinimumAge)
 	for _, signer := range q.Signers {
 		fmt.Fprintf(&b, "signer %s\n", signer.Fingerprint())
 	}

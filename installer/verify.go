@@ -36,6 +36,13 @@ type Verification struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
+// withoutNames leaves out what rules are called: the same demands of a policy file
+// and of a flag are one decision.
+func (v Verification) withoutNames() Verification {
+	v.Rule, v.AsRule = "", ""
+	return v
+}
+
 // Evidence is a verified signature or attestation. Fields that do not apply are
 // left out.
 type Evidence struct {

@@ -35,6 +35,9 @@ type doctor struct {
 	findings []finding
 	// told are the files and folders that others may write and that were named.
 	told map[string]bool
+	// foreign are the folders of versions that something else installed and that
+	// were named.
+	foreign map[string]bool
 	// allowed says whether the policy lets in what is installed; nil without one.
 	allowed func(installer.Installed) error
 	// altered says that a problem is one for which other commands refuse.
@@ -73,7 +76,7 @@ executable that others may write is not started.`,
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d := &doctor{app: app, folder: folder, policy: policy, registry: registry, told: map[string]bool{}}
+		d := &doctor{app: app, folder: folder, policy: policy, registry: registry, told: map[string]bool{}, foreign: map[string]bool{}}
 		d.checkPolicy()
 		folder, there := d.checkFolder()
 		if folder != nil {
@@ -260,13 +263,13 @@ func (d *doctor) checkConfig(ctx context.Context, folder *installer.Folder, conf
 			d.checkLocal(ctx, p, start)
 			continue
 		}
-		d.checkTaken(folder, p)
+		d.checkTaken(ctx, folder, p)
 	}
 }
 
 // checkTaken looks at what the runner takes for a plugin of its configuration,
 // whoever put that there.
-func (d *doctor) checkTaken(folder *installer.Folder, p installer.ConfigPlugin) {
+func (d *doctor) checkTaken(ctx context.Context, folder *installer.Folder, p installer.ConfigPlugin) {
 	if p.Reference.Pinned() {
 		d.add("configuration", "problem", fmt.Sprintf("runner %q: the runner cannot look up the digest in %s", p.Runner, p.Text),
 			"name a version there, and pin the digest with fleeting-plugin lock")
@@ -283,8 +286,9 @@ func (d *doctor) checkTaken(folder *installer.Folder, p installer.ConfigPlugin) 
 	case err != nil:
 		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which is not there: %v", p.Runner, name, err), "find out what made a folder of that name")
 	case taken.Foreign:
-		d.refuse("configuration", fmt.Sprintf("runner %q gets %s, which something else installed", p.Runner, name),
-			fmt.Sprintf("fleeting-plugin uninstall %s:%s, then fleeting-plugin install %s", taken.Receipt.Name, taken.Receipt.Version, p.Text))
+		d.foreign[taken.Dir] = true
+		what, next := foreign(ctx, taken)
+		d.refuse("configuration", fmt.Sprintf("runner %q gets %s: %s", p.Runner, name, what), next)
 	default:
 		d.add("configuration", "ok", fmt.Sprintf("runner %q gets %s", p.Runner, name), "")
 	}
@@ -299,8 +303,11 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 	for _, one := range list {
 		name := one.Receipt.Name + " " + one.Receipt.Version.String()
 		switch err := one.Verify(ctx); {
-		case one.Foreign:
-			d.add("files", "warning", name+" was installed by something else; the runner takes it", "fleeting-plugin install "+one.Receipt.Name)
+		case one.Foreign && d.foreign[one.Dir]:
+			continue // was told of
+		case errors.Is(err, installer.ErrForeign):
+			what, next := foreign(ctx, one)
+			d.add("files", "warning", name+": "+what, next)
 			continue
 		case errors.Is(err, installer.ErrChanged):
 			d.refuse("files", err.Error(), reinstall(one.Receipt))
@@ -340,6 +347,15 @@ func (d *doctor) checkStart(ctx context.Context, path, name string) {
 		return
 	}
 	d.add("start", "ok", fmt.Sprintf("%s serves protocol %d", name, protocol), "")
+}
+
+// foreign says why nothing is known about a version, and how it becomes one of ours.
+func foreign(ctx context.Context, one installer.Installed) (what, next string) {
+	ref := one.Receipt.Name + ":" + one.Receipt.Version.String()
+	if err := one.Verify(ctx); !errors.Is(err, installer.ErrForeign) {
+		return fmt.Sprint(err), "fleeting-plugin install --reinstall " + ref
+	}
+	return installer.ErrForeign.Error(), "take it over, verified: fleeting-plugin install " + ref + "\nor remove it: fleeting-plugin uninstall " + ref
 }
 
 // reinstall is the command that puts an installed plugin back as it was: that

@@ -85,6 +85,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrMoved, cli.Refused, "a version never changes: ask the publisher why it did"},
 		{installer.ErrOccupied, cli.Refused, "name another destination; if it is the same plugin, find out which of the two is right: a version never changes"},
 		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
+		{installer.ErrForeign, cli.Refused, "take it over, verified: fleeting-plugin install REF\nor remove it: fleeting-plugin uninstall REF"},
 		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
 		{installer.ErrShadowed, cli.Refused, "see what is there: fleeting-plugin list; remove what the runner must not take: fleeting-plugin uninstall NAME:VERSION"},
 		{installer.ErrNeeded, cli.Refused, "one folder cannot have both: change one of the references, or give that runner a folder of its own with FLEETING_PLUGIN_PATH"},
