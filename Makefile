@@ -53,7 +53,7 @@ define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
 
-.PHONY: build test lint component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e fixtures docs pictures recordings \
+.PHONY: build test lint systems windows component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e fixtures docs pictures recordings \
 	release-rehearsal ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -73,6 +73,17 @@ lint: ## check style, import arrows, workflows and scripts
 	@if command -v shellcheck >/dev/null; then shellcheck $(SCRIPTS); \
 	else echo "shellcheck is not installed: the scripts, and those in workflows, are not read" >&2; test -z "$${CI:-}"; fi
 	@for dir in $(MODULES); do $(GO) -C "$$dir" mod tidy -diff || exit 1; done
+
+# Type-checks what is compiled for each; with nothing changed it takes seconds.
+SYSTEMS := windows/amd64 darwin/arm64 freebsd/amd64 linux/arm linux/386 linux/s390x linux/riscv64
+systems: ## vet everything, tests too, for the other systems and processors
+	@for system in $(SYSTEMS); do \
+		echo "go vet: $$system"; \
+		env $(LIKE) GOOS="$${system%/*}" GOARCH="$${system#*/}" $(GO) vet ./... || exit 1; \
+	done
+
+windows: ## run tests, and the whole life of a plugin, under Wine 10 (Debian packages, root)
+	@.ci/windows
 
 component: ## hold the GitLab component against GitLab's schema (npm)
 	@.ci/component
@@ -178,6 +189,7 @@ ci: ## everything that CI checks
 	$(call timed,build,$(MAKE) --no-print-directory build)
 	$(call timed,test,$(MAKE) --no-print-directory test)
 	$(call timed,demo,$(MAKE) --no-print-directory demo)
+	$(call timed,systems,$(MAKE) --no-print-directory systems)
 	$(call timed,lint,$(MAKE) --no-print-directory lint)
 	$(call timed,component,$(MAKE) --no-print-directory component)
 

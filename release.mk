@@ -22,14 +22,17 @@ release-ready: ## release: see that CHANGELOG.md and the docs name VERSION
 SHOWN     := $(BUILD)/dist/bin
 FOR_SHOWN := $(SHOWN)/provenance.sigstore.json
 
-release-files: packages ## release: put SBOMs, packages and checksums beside the executables of `make dist`
+release-files: packages ## release: put SBOMs, packages, archives and checksums beside the executables of `make dist`
 	@$(GOBUILD) -o $(BUILD)/bin/ ./cmd/fleeting-plugin
-	@rm -f $(SHOWN)/*.json $(SHOWN)/*.deb $(SHOWN)/*.rpm
+	@rm -f $(SHOWN)/*.json $(SHOWN)/*.deb $(SHOWN)/*.rpm $(SHOWN)/*.zip $(SHOWN)/*.rb
 	@for executable in $(SHOWN)/fleeting-plugin-*; do \
 		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --format spdx >"$$executable.spdx.json"; \
 		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --format cyclonedx >"$$executable.cdx.json"; \
 	done
 	@cp $(BUILD)/packages/* $(SHOWN)/
+	$(DIST) archives -version "$$VERSION" -license LICENSE $(SHOWN)
+	@if ! command -v ruby >/dev/null; then echo "ruby is not installed: the Homebrew formula is not read" >&2; \
+	elif compgen -G '$(SHOWN)/*.rb' >/dev/null; then ruby -c $(SHOWN)/*.rb; fi
 	$(DIST) sums $(SHOWN)
 	@ls $(SHOWN)
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
@@ -97,6 +98,9 @@ func reference(tb testing.TB, text string) installer.Reference {
 	return ref
 }
 
+// program is what the executable of a plugin is called on this system.
+func program() string { return artifact.HostPlatform().Executable() }
+
 // mustBeEmpty fails if a folder of plugins has anything in it but locks.
 func mustBeEmpty(tb testing.TB, dir string) {
 	tb.Helper()
@@ -104,10 +108,10 @@ func mustBeEmpty(tb testing.TB, dir string) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
-		if err == nil && !d.IsDir() && !strings.Contains(path, "/.fleeting-plugin/locks/") {
+		if err == nil && !d.IsDir() && !strings.Contains(filepath.ToSlash(path), "/.fleeting-plugin/locks/") {
 			tb.Errorf("left behind: %s", path)
 		}
-		if err == nil && d.IsDir() && strings.Contains(path, "/staging/") {
+		if err == nil && d.IsDir() && strings.Contains(filepath.ToSlash(path), "/staging/") {
 			tb.Errorf("left behind: %s", path)
 		}
 		return err

@@ -3,9 +3,9 @@ package installer_test
 import (
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -13,7 +13,6 @@ import (
 	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
-	"gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/releaser"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
@@ -21,42 +20,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
-
-// TestRunnerReleaser installs what the runner's own releaser pushed. It signs
-// nothing, so verification is off.
-func TestRunnerReleaser(t *testing.T) {
-	t.Parallel()
-	registry := registrytest.New(t)
-	host := portless(t, "10.41.0.1", registry)
-	dist := t.TempDir()
-	dir := filepath.Join(dist, filepath.FromSlash(artifact.HostPlatform().Dir()))
-	writeExecutable(t, filepath.Join(dir, "plugin"), "ELF")
-	writeExecutable(t, filepath.Join(dir, "LICENSE"), "MIT")
-	ctx := t.Context()
-	if _, err := releaser.Release(ctx, host+"/group/plugin:1.2.3", releaser.WithDirectory(dist), releaser.WithLogger(slog.New(slog.DiscardHandler))); err != nil {
-		t.Fatal(err)
-	}
-	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(portlessRegistries(t, host).Open))
-	installed, err := i.Install(ctx, reference(t, host+"/group/plugin:1"), installer.InstallOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !installed.Receipt.Verification.Unsafe {
-		t.Error("the receipt does not say that nothing was verified")
-	}
-	if got := readFile(t, installed.Path); got != "ELF" {
-		t.Errorf("installed %q", got)
-	}
-	for _, constraint := range []string{"", ":1", ":1.2", ":1.2.3", ":latest"} {
-		if found, err := runner.LookPath(host+"/group/plugin"+constraint, i.Folder().Dir()); err != nil || found != installed.Path {
-			t.Errorf("the runner finds %q, %v; want %q", found, err, installed.Path)
-		}
-	}
-	// The runner's installer, for its part, takes what ours put there for installed.
-	if err := runner.Install(ctx, host+"/group/plugin:1.2.3", runner.WithDirectory(i.Folder().Dir())); err != nil {
-		t.Errorf("the runner's installer: %v", err)
-	}
-}
 
 // TestTakeOver: what the runner's own installer installed has no receipt. It is
 // said so, and an installation takes it over.
@@ -156,8 +119,8 @@ func TestForeignLayouts(t *testing.T) {
 	}{
 		"C16 docker build, single manifest, from scratch": {func(tb testing.TB, to plugintest.Target) {
 			tb.Helper()
-			l := layer(tb, to, artifact.MediaTypeDockerLayer, plugintest.Entry{Name: "plugin/plugin", Body: "ELF"}, plugintest.Entry{Name: "plugin/LICENSE", Body: "MIT"})
-			image{config: hostConfig("/plugin/plugin"), mediaOf: artifact.MediaTypeDockerManifest, layers: []ocispec.Descriptor{l}}.push(tb, to, "1.2.3")
+			l := layer(tb, to, artifact.MediaTypeDockerLayer, plugintest.Entry{Name: "plugin/" + program(), Body: "ELF"}, plugintest.Entry{Name: "plugin/LICENSE", Body: "MIT"})
+			image{config: hostConfig("/plugin/" + program()), mediaOf: artifact.MediaTypeDockerManifest, layers: []ocispec.Descriptor{l}}.push(tb, to, "1.2.3")
 		}, "1.2.3 LICENSE plugin"},
 		"buildx index with a base image": {func(tb testing.TB, to plugintest.Target) {
 			tb.Helper()
@@ -196,12 +159,12 @@ func TestForeignLayouts(t *testing.T) {
 		"oras with a platform": {func(tb testing.TB, to plugintest.Target) {
 			tb.Helper()
 			file := plugintest.PushBlob(tb, to, "application/octet-stream", []byte("ELF"))
-			file.Annotations = map[string]string{ocispec.AnnotationTitle: "dist/plugin"}
+			file.Annotations = map[string]string{ocispec.AnnotationTitle: "dist/" + program()}
 			image{config: hostConfig(), layers: []ocispec.Descriptor{file}}.push(tb, to, "1.2.3")
 		}, "1.2.3 plugin"},
 		"zstd layer": {func(tb testing.TB, to plugintest.Target) {
 			tb.Helper()
-			archive := plugintest.Tar(tb, []plugintest.Entry{{Name: "plugin/plugin", Body: "ELF"}})
+			archive := plugintest.Tar(tb, []plugintest.Entry{{Name: "plugin/" + program(), Body: "ELF"}})
 			l := plugintest.PushBlob(tb, to, ocispec.MediaTypeImageLayerZstd, zstdOf(tb, archive))
 			l.Annotations = map[string]string{artifact.AnnotationLayer: "1.2.3"}
 			image{config: hostConfig(), layers: []ocispec.Descriptor{l}}.push(tb, to, "1.2.3")
@@ -210,7 +173,7 @@ func TestForeignLayouts(t *testing.T) {
 			tb.Helper()
 			var layers []ocispec.Descriptor
 			for _, body := range []string{"ELF", "another"} {
-				l := plugintest.PushBlob(tb, to, ocispec.MediaTypeImageLayer, plugintest.Tar(tb, []plugintest.Entry{{Name: "plugin/plugin", Body: body}}))
+				l := plugintest.PushBlob(tb, to, ocispec.MediaTypeImageLayer, plugintest.Tar(tb, []plugintest.Entry{{Name: "plugin/" + program(), Body: body}}))
 				l.Annotations = map[string]string{artifact.AnnotationLayer: "v1.2.3"}
 				layers = append(layers, l)
 			}
@@ -228,8 +191,8 @@ func TestForeignLayouts(t *testing.T) {
 		}, ""},
 		"an image that says no version": {func(tb testing.TB, to plugintest.Target) {
 			tb.Helper()
-			l := layer(tb, to, ocispec.MediaTypeImageLayerGzip, plugintest.Entry{Name: "plugin/plugin", Body: "ELF"})
-			image{config: hostConfig("/plugin/plugin"), layers: []ocispec.Descriptor{l}}.push(tb, to, "latest")
+			l := layer(tb, to, ocispec.MediaTypeImageLayerGzip, plugintest.Entry{Name: "plugin/" + program(), Body: "ELF"})
+			image{config: hostConfig("/plugin/" + program()), layers: []ocispec.Descriptor{l}}.push(tb, to, "latest")
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -249,9 +212,9 @@ func TestForeignLayouts(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := installed.Receipt.Version.Core().String()
-			for _, name := range []string{"LICENSE", "plugin"} {
+			for _, name := range []string{"LICENSE", program()} {
 				if _, err := os.Stat(filepath.Join(installed.Dir, name)); err == nil {
-					got += " " + name
+					got += " " + strings.TrimSuffix(name, ".exe")
 				}
 			}
 			if got != test.want || readFile(t, installed.Path) != "ELF" {
@@ -298,12 +261,12 @@ func TestHostileLayers(t *testing.T) {
 	t.Parallel()
 	key := trusttest.NewKey(t)
 	for name, entries := range map[string][]plugintest.Entry{
-		"C2 climbs":        {{Name: "plugin/plugin", Body: "ELF"}, {Name: "plugin/../../../../../../../../tmp/PWNED", Body: "evil"}},
-		"C2c a link":       {{Name: "plugin/real", Body: "ELF"}, {Name: "plugin/plugin", Kind: '2', Link: "real"}},
+		"C2 climbs":        {{Name: "plugin/" + program(), Body: "ELF"}, {Name: "plugin/../../../../../../../../tmp/PWNED", Body: "evil"}},
+		"C2c a link":       {{Name: "plugin/real", Body: "ELF"}, {Name: "plugin/" + program(), Kind: '2', Link: "real"}},
 		"C2c no plugin":    {{Name: "plugin/other", Body: "ELF"}},
-		"C2c duplicate":    {{Name: "plugin/plugin", Body: "ELF"}, {Name: "plugin/plugin", Body: "evil"}},
-		"a receipt of its": {{Name: "plugin/plugin", Body: "ELF"}, {Name: "plugin/fleeting-plugin.receipt.json", Body: "{}"}},
-		"C2c a bomb":       {{Name: "plugin/plugin", Body: strings.Repeat("\x00", 64<<20)}},
+		"C2c duplicate":    {{Name: "plugin/" + program(), Body: "ELF"}, {Name: "plugin/" + program(), Body: "evil"}},
+		"a receipt of its": {{Name: "plugin/" + program(), Body: "ELF"}, {Name: "plugin/fleeting-plugin.receipt.json", Body: "{}"}},
+		"C2c a bomb":       {{Name: "plugin/" + program(), Body: strings.Repeat("\x00", 64<<20)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -366,9 +329,9 @@ func TestNested(t *testing.T) {
 		}
 	}
 	i := newInstaller(t, installer.Policy{}, folder)
-	for name, want := range map[string]string{"registry.test/a": "a/1.0.0/plugin", "registry.test/a/b": "a/b/9.9.9/plugin"} {
+	for name, want := range map[string]string{"registry.test/a": "a/1.0.0/" + program(), "registry.test/a/b": "a/b/9.9.9/" + program()} {
 		got, err := i.Folder().LookPath(reference(t, name))
-		if err != nil || !strings.HasSuffix(got, want) {
+		if err != nil || !strings.HasSuffix(filepath.ToSlash(got), want) {
 			t.Errorf("%s is %q, %v; want …/%s", name, got, err, want)
 		}
 	}
@@ -386,8 +349,8 @@ func TestForeignVersions(t *testing.T) {
 	plugintest.Publish(t, layout, plugintest.Plugin{Version: "1.2.3", Body: "ELF"}, "1.2.3")
 	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(installer.FromLayout(layout.Name())))
 	folder := filepath.Join(i.Folder().Dir(), alias)
-	writeExecutable(t, filepath.Join(folder, "2.0.0", "plugin"), "by others")
-	writeExecutable(t, filepath.Join(folder, "1.2.3", "plugin"), "by others")
+	writeExecutable(t, filepath.Join(folder, "2.0.0", program()), "by others")
+	writeExecutable(t, filepath.Join(folder, "1.2.3", program()), "by others")
 	if _, err := i.Folder().LookPath(reference(t, alias)); !errors.Is(err, installer.ErrNotInstalled) {
 		t.Errorf("got %v; want ErrNotInstalled", err)
 	}
@@ -403,7 +366,7 @@ func TestForeignVersions(t *testing.T) {
 		t.Errorf("uninstalling a foreign one: %v", err)
 	}
 	mode, err := os.Stat(installed.Dir)
-	if err != nil || mode.Mode().Perm() != 0o755 {
+	if err != nil || runtime.GOOS != "windows" && mode.Mode().Perm() != 0o755 {
 		t.Errorf("C19: mode %v, %v; want 0755", mode.Mode(), err)
 	}
 }

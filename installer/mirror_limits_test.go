@@ -117,7 +117,7 @@ func TestMirrorForeignLayers(t *testing.T) {
 	from, to := newLayout(t), newLayout(t)
 	urls := []string{"https://example.com/layer"}
 	plugin := plugintest.PushBlob(t, from, ocispec.MediaTypeImageLayerGzip,
-		plugintest.Gzip(t, plugintest.Tar(t, []plugintest.Entry{{Name: "plugin/plugin", Body: "ELF"}})))
+		plugintest.Gzip(t, plugintest.Tar(t, []plugintest.Entry{{Name: "plugin/" + program(), Body: "ELF"}})))
 	plugin.URLs, plugin.Annotations = urls, map[string]string{artifact.AnnotationLayer: "1.2.3"}
 	layers := []ocispec.Descriptor{plugin}
 	for _, mediaType := range []string{
@@ -125,7 +125,7 @@ func TestMirrorForeignLayers(t *testing.T) {
 	} {
 		layers = append(layers, ocispec.Descriptor{MediaType: mediaType, Digest: digest.FromString(mediaType), Size: 1, URLs: urls})
 	}
-	image{config: hostConfig("/plugin/plugin"), layers: layers}.push(t, from, "1.2.3")
+	image{config: hostConfig("/plugin/" + program()), layers: layers}.push(t, from, "1.2.3")
 	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(installer.FromLayout(from.Name())))
 	if _, err := i.Mirror(t.Context(), reference(t, alias), to, installer.MirrorOptions{}); err != nil {
 		t.Fatal(err)

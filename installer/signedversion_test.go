@@ -18,8 +18,8 @@ import (
 // imageOf is what docker build makes, with the version where sayVersion puts it.
 func imageOf(tb testing.TB, to plugintest.Target, body string, sayVersion func(*ocispec.Image, *ocispec.Manifest), tags ...string) ocispec.Descriptor {
 	tb.Helper()
-	layer := plugintest.PushBlob(tb, to, ocispec.MediaTypeImageLayerGzip, plugintest.Gzip(tb, plugintest.Tar(tb, []plugintest.Entry{{Name: "plugin/plugin", Body: body}})))
-	config := hostConfig("/plugin/plugin")
+	layer := plugintest.PushBlob(tb, to, ocispec.MediaTypeImageLayerGzip, plugintest.Gzip(tb, plugintest.Tar(tb, []plugintest.Entry{{Name: "plugin/" + program(), Body: body}})))
+	config := hostConfig("/plugin/" + program())
 	var scratch ocispec.Manifest
 	sayVersion(&config, &scratch)
 	return image{
@@ -32,7 +32,7 @@ func imageOf(tb testing.TB, to plugintest.Target, body string, sayVersion func(*
 func rawFileOf(tb testing.TB, to plugintest.Target, body string, annotations map[string]string, tags ...string) ocispec.Descriptor {
 	tb.Helper()
 	file := plugintest.PushBlob(tb, to, "application/octet-stream", []byte(body))
-	file.Annotations = map[string]string{ocispec.AnnotationTitle: "plugin"}
+	file.Annotations = map[string]string{ocispec.AnnotationTitle: program()}
 	return image{
 		config: hostConfig(), layers: []ocispec.Descriptor{file},
 		manifest: func(m *ocispec.Manifest) { m.Annotations = annotations },
@@ -78,7 +78,7 @@ func retagged() map[string]func(tb testing.TB, to plugintest.Target) (signed oci
 		},
 		"in the config of a raw file": func(tb testing.TB, to plugintest.Target) ocispec.Descriptor {
 			file := plugintest.PushBlob(tb, to, "application/octet-stream", []byte("old"))
-			file.Annotations = map[string]string{ocispec.AnnotationTitle: "plugin"}
+			file.Annotations = map[string]string{ocispec.AnnotationTitle: program()}
 			config := hostConfig()
 			config.Config.Labels = said
 			return image{config: config, layers: []ocispec.Descriptor{file}}.push(tb, to, tag)

@@ -16,7 +16,7 @@ import (
 func (s *locksite) runnerGets(t *testing.T, constraint, version string) {
 	t.Helper()
 	folder := s.installer.Folder()
-	want := filepath.Join(folder.Dir(), filepath.FromSlash(alias), version, "plugin")
+	want := filepath.Join(folder.Dir(), filepath.FromSlash(alias), version, program())
 	if got, err := runner.LookPath(alias+":"+constraint, folder.Dir()); err != nil || got != want {
 		t.Errorf("the runner takes %s, %v; want %s", got, err, want)
 	}
@@ -95,7 +95,7 @@ func TestShadowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := filepath.Join(s.installer.Folder().Dir(), filepath.FromSlash(alias), "1.9.9")
-	writeExecutable(t, filepath.Join(other, "plugin"), "by others")
+	writeExecutable(t, filepath.Join(other, program()), "by others")
 	opts := installer.InstallOptions{As: alias}
 	if _, err := s.installer.Install(t.Context(), s.ref, opts); !errors.Is(err, installer.ErrShadowed) || !errors.Is(err, installer.ErrRefused) {
 		t.Errorf("install: got %v; want ErrShadowed", err)
@@ -120,7 +120,7 @@ func TestShadowed(t *testing.T) {
 	if _, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{AllowDowngrade: true}); !errors.Is(err, installer.ErrShadowed) {
 		t.Errorf("upgrade: got %v; want ErrShadowed", err)
 	}
-	if got := readFile(t, filepath.Join(other, "plugin")); got != "by others" {
+	if got := readFile(t, filepath.Join(other, program())); got != "by others" {
 		t.Errorf("what others installed is %q", got)
 	}
 }
@@ -138,7 +138,7 @@ func TestFoldersAsTheRunnerReadsThem(t *testing.T) {
 		"1.99999999999999999999.0", "1.9.9!x", "deeper/1.9.9", "deeper/01.9.9",
 	} {
 		other := filepath.Join(base, filepath.FromSlash(name))
-		writeExecutable(t, filepath.Join(other, "plugin"), "by others")
+		writeExecutable(t, filepath.Join(other, program()), "by others")
 		want, err := runner.LookPath(alias+":1", folder.Dir())
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
@@ -50,11 +52,15 @@ func TestCertificateFolders(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := os.Mkdir(filepath.Join(dir, test.folder), 0o700); err != nil {
+			folder := test.folder
+			if runtime.GOOS == "windows" {
+				folder = strings.ReplaceAll(folder, ":", "") // which no name has there
+			}
+			if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
 				t.Fatal(err)
 			}
 			for file, content := range test.files {
-				if err := os.WriteFile(filepath.Join(dir, test.folder, file), content, 0o600); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, folder, file), content, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}

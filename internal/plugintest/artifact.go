@@ -48,6 +48,9 @@ func Publish(tb testing.TB, to Target, p Plugin, tags ...string) Published {
 	tb.Helper()
 	if p.Platforms == nil {
 		p.Platforms = []string{artifact.HostPlatform().String(), "linux/s390x", "windows/amd64"}
+		if p.Platforms[0] == p.Platforms[2] {
+			p.Platforms[2] = "linux/amd64"
+		}
 	}
 	out := Published{Manifests: map[string]ocispec.Descriptor{}, Layers: map[string]ocispec.Descriptor{}}
 	index := ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex}

@@ -11,8 +11,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/dist"
@@ -31,7 +33,7 @@ func main() {
 
 func run(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
-		return errors.New("usage: dist build|repro -version VERSION [flags], dist compare FOLDER FOLDER, or dist sums FOLDER")
+		return errors.New("usage: dist build|repro -version VERSION [flags], dist compare FOLDER FOLDER, dist archives -version VERSION -license FILE FOLDER, or dist sums FOLDER")
 	}
 	switch args[0] {
 	case "build":
@@ -53,6 +55,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return err
 		}
 		return compare(folders, out)
+	case "archives":
+		return archives(args, os.Getenv("SOURCE_DATE_EPOCH"))
 	case "sums":
 		folders, err := folders(args, 1)
 		if err != nil {
@@ -60,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		}
 		return dist.WriteSums(folders[0])
 	default:
-		return fmt.Errorf("unknown command %q: use build, repro, compare or sums", args[0])
+		return fmt.Errorf("unknown command %q: use build, repro, compare, archives or sums", args[0])
 	}
 }
 
@@ -90,6 +94,30 @@ func options(args []string, log io.Writer) (dist.Options, error) {
 	}
 	opts.Platforms, err = dist.ParsePlatforms(*platforms)
 	return opts, err
+}
+
+// archives writes archives of what lies in a folder; epoch is the time of the files
+// in them, in seconds.
+func archives(args []string, epoch string) error {
+	var opts dist.ArchiveOptions
+	flags := flag.NewFlagSet("dist archives", flag.ContinueOnError)
+	flags.StringVar(&opts.Version, "version", "", "version of the executables, without v")
+	flags.StringVar(&opts.License, "license", "LICENSE", "text of the licence")
+	if err := flagtext.Parse(flags, args[1:]); err != nil {
+		return err
+	}
+	if _, err := version.Parse(opts.Version); err != nil {
+		return fmt.Errorf("-version: %w", err)
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH: %w", err)
+	}
+	if flags.NArg() != 1 {
+		return fmt.Errorf("archives takes 1 folder, not %d arguments", flags.NArg())
+	}
+	opts.Time = time.Unix(seconds, 0)
+	return dist.WriteArchives(flags.Arg(0), opts)
 }
 
 // folders reads the arguments of a command that takes want folders and no flags.
