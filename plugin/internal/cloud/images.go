@@ -68,28 +68,20 @@ func (c *Client) ResolveImage(ctx context.Context, nameOrID string) (Image, erro
 		}
 		return Image{}, &missing{kind: "image", name: nameOrID, note: "active", known: names}
 	}
+	newest := func(images []wireGlanceImage) wireGlanceImage {
+		return slices.MaxFunc(images, func(a, b wireGlanceImage) int {
+			return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.ID, b.ID))
+		})
+	}
+	chosen := newest(named)
 	project := c.session.here().project.ID
-	own := func(w wireGlanceImage) bool { return project != "" && w.Owner == project }
-	slices.SortFunc(named, func(a, b wireGlanceImage) int {
-		return cmp.Or(first(own(a), own(b)), b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID))
-	})
-	found := named[0].image()
-	if i := slices.IndexFunc(named, func(w wireGlanceImage) bool { return w.Created.After(found.Created) }); i > 0 {
-		found.Passed = fmt.Sprintf("it is the project's own; another image of that name, %s, is newer and is not used", Printable(named[i].ID))
+	own := slices.DeleteFunc(slices.Clone(named), func(w wireGlanceImage) bool { return w.Owner != project })
+	if len(own) == 0 || chosen.Owner == project {
+		return chosen.image(), nil
 	}
+	found := newest(own).image()
+	found.Passed = fmt.Sprintf("it is the project's own; another image of that name, %s, is newer and is not used", Printable(chosen.ID))
 	return found, nil
-}
-
-// first orders what holds before what does not.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	default:
-		return 1
-	}
 }
 
 // GetImage returns one image by ID; it must be active.

@@ -178,17 +178,7 @@ func TestTokensAreRenewedEarly(t *testing.T) {
 	} {
 		for range 5 {
 			synctest.Test(t, func(t *testing.T) {
-				s := newStage(t, func(r *http.Request) (*http.Response, error) {
-					if r.URL.Host == "keystone.example" {
-						answer := reply(http.StatusCreated, stageLogin(life))
-						answer.Header.Set("X-Subject-Token", stageToken)
-						return answer, nil
-					}
-					if strings.HasSuffix(r.URL.Path, "/servers/detail") {
-						return reply(http.StatusOK, `{"servers": []}`), nil
-					}
-					return nil, nil //nolint:nilnil // as usual
-				})
+				s := newStage(t, tokensOf(life))
 				client := s.connect(t)
 				started := time.Now()
 				for s.count("POST /v3/auth/tokens") == 1 {
@@ -205,22 +195,28 @@ func TestTokensAreRenewedEarly(t *testing.T) {
 	}
 }
 
+// tokensOf plays a cloud without servers, whose tokens live so long.
+func tokensOf(life time.Duration) func(*http.Request) (*http.Response, error) {
+	return func(r *http.Request) (*http.Response, error) {
+		switch {
+		case r.URL.Host == "keystone.example":
+			answer := reply(http.StatusCreated, stageLogin(life))
+			answer.Header.Set("X-Subject-Token", stageToken)
+			return answer, nil
+		case strings.HasSuffix(r.URL.Path, "/servers/detail"):
+			return reply(http.StatusOK, `{"servers": []}`), nil
+		default:
+			return nil, nil //nolint:nilnil // as usual
+		}
+	}
+}
+
 // TestLifesOfTokensThatMeanNothing are not taken for the end of the token.
 func TestLifesOfTokensThatMeanNothing(t *testing.T) {
 	t.Parallel()
 	for _, life := range []time.Duration{0, -time.Hour, 1 << 62} {
 		synctest.Test(t, func(t *testing.T) {
-			s := newStage(t, func(r *http.Request) (*http.Response, error) {
-				if r.URL.Host == "keystone.example" {
-					answer := reply(http.StatusCreated, stageLogin(life))
-					answer.Header.Set("X-Subject-Token", stageToken)
-					return answer, nil
-				}
-				if strings.HasSuffix(r.URL.Path, "/servers/detail") {
-					return reply(http.StatusOK, `{"servers": []}`), nil
-				}
-				return nil, nil //nolint:nilnil // as usual
-			})
+			s := newStage(t, tokensOf(life))
 			client := s.connect(t)
 			for range 10 {
 				if _, err := client.ListServers(t.Context(), "tag"); err != nil {
