@@ -1,11 +1,14 @@
 package packager_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
@@ -31,9 +34,7 @@ func publish(t *testing.T, reg *registrytest.Registry, name string, versions ...
 
 func releasePlain(t *testing.T, repo *ociregistry.Repository, v string) *packager.Released {
 	t.Helper()
-	dir := t.TempDir()
-	writeFile(t, dir+"/linux/amd64/plugin", append(elfFile(), v...), 0o755)
-	done, err := packager.Release(t.Context(), scan(t, dir), version(t, v), repo,
+	done, err := packager.Release(t.Context(), distOf(t, v), version(t, v), repo,
 		packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), SkipSBOM: true}})
 	if err != nil {
 		t.Fatalf("%s: %v", v, err)
@@ -124,28 +125,116 @@ func TestRegistryThatListsNoTags(t *testing.T) {
 	}
 }
 
-// TestForeignAlias: a tag that somebody put on something else is taken over, a
-// version with a "v" counts, and an alias that is ahead stays.
-func TestForeignAlias(t *testing.T) {
+// TestAliasesByContent: a tag counts for what it holds, not for its name. What is
+// not a version of the plugin by its publisher is neither moved to nor taken over.
+func TestAliasesByContent(t *testing.T) {
 	t.Parallel()
-	reg := registrytest.New(t)
-	repo := repository(t, reg.Host+"/foreign")
-	first := releasePlain(t, repo, "1.5.0")
-	desc, err := repo.Resolve(t.Context(), "1.5.0")
+	reg := registrytest.NewReferrers(t)
+	tests := []struct {
+		name string
+		// tag holds something else while 1.6.0 is released after 1.5.0.
+		tag  string
+		make func(t *testing.T, repo *ociregistry.Repository) digest.Digest
+		// want is why it does not count, and refused says that it keeps the release
+		// from being made.
+		want    string
+		refused bool
+	}{
+		{"an image under a version", "2024.1.0", image("application", "", "linux/amd64"), `it is an image of no version "application" for linux/amd64, which is not a fleeting plugin`, false},
+		{"an image with a version", "2024.1.0", image("application", "2024.1.0", "linux/amd64"), `it is an image "application" 2024.1.0 for linux/amd64, which is not a fleeting plugin`, false},
+		{"an image of two platforms", "v3.0.0", image("demo", "3.0.0", "linux/amd64", "linux/arm64"), `linux/amd64, linux/arm64, which is not a fleeting plugin`, false},
+		{"an application's latest", "latest", image("application", "", "linux/amd64"), `it is sha256:`, true},
+		{"something else under 1", "1", document, `which is not a fleeting plugin`, true},
+		{"a document under a version", "9.9.9", document, `which is not a fleeting plugin`, false},
+		{"another plugin", "3.0.0", plugin("other", "3.0.0"), `it is the plugin "other" 3.0.0`, false},
+		{"another plugin under latest", "latest", plugin("other", "3.0.0"), `the plugin "other" 3.0.0`, true},
+		{"a version under another", "v3.0.0", plugin("demo", "1.4.0"), `it is the plugin "demo" 1.4.0, not 3.0.0`, false},
+		{"a plugin of two versions", "3.0.0", plugin("demo", "3.0.0", "3.0.1"), `which is not a fleeting plugin`, false},
+		{"a version that nobody vouches for", "3.0.0", plugin("demo", "3.0.0"), `it is the plugin "demo" 3.0.0, which this publisher does not stand behind: it is a stranger's`, false},
+		{"a latest that nobody vouches for", "latest", plugin("demo", "3.0.0"), `which this publisher does not stand behind: it is a stranger's`, true},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			repo := repository(t, fmt.Sprintf("%s/content%d", reg.Host, i))
+			first := releasePlain(t, repo, "1.5.0")
+			foreign := tt.make(t, repo)
+			tag(t, repo, foreign, tt.tag)
+			before := tags(t, repo)
+			options := packager.ReleaseOptions{
+				PackOptions: packager.PackOptions{Metadata: metadata(), SkipSBOM: true},
+				Vouch: func(_ context.Context, d digest.Digest) (string, error) {
+					if d == first.Digest {
+						return "", nil
+					}
+					return "it is a stranger's", nil
+				},
+			}
+			dist := distOf(t, "1.6.0")
+			options.DryRun = true
+			planned, planErr := packager.Release(t.Context(), dist, version(t, "1.6.0"), repo, options)
+			options.DryRun = false
+			done, err := packager.Release(t.Context(), dist, version(t, "1.6.0"), repo, options)
+			if tt.refused {
+				for _, err := range []error{planErr, err} {
+					taken, ok := errors.AsType[*packager.AliasError](err)
+					if !ok || !errors.Is(err, packager.ErrAliasTaken) || taken.Digest != foreign || !strings.Contains(err.Error(), tt.want) {
+						t.Errorf("error = %v, want one that says %q of %s", err, tt.want, foreign)
+					}
+				}
+				if diff := cmp.Diff(before, tags(t, repo)); diff != "" {
+					t.Errorf("tags moved (-before +after):\n%s", diff)
+				}
+				return
+			}
+			if planErr != nil || err != nil {
+				t.Fatal(planErr, err)
+			}
+			if plan, run := fmt.Sprint(planned.Aliases), fmt.Sprint(done.Aliases); plan != run {
+				t.Errorf("aliases: planned %s, done %s", plan, run)
+			}
+			for _, warnings := range [][]packager.Warning{planned.Warnings, done.Warnings} {
+				if text := fmt.Sprint(warnings); !strings.Contains(text, ":"+tt.tag+": it is not counted as a version: ") || !strings.Contains(text, tt.want) {
+					t.Errorf("warnings %v, want %q", warnings, tt.want)
+				}
+			}
+			before["1.6.0"], before["1.6"], before["1"], before["latest"] = done.Digest.String(), done.Digest.String(), done.Digest.String(), done.Digest.String()
+			if diff := cmp.Diff(before, tags(t, repo)); diff != "" {
+				t.Errorf("tags (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAliasesGoOnOverKnownVersions: an alias that is ahead stays, and a higher
+// version under a tag with a "v" counts.
+func TestAliasesGoOnOverKnownVersions(t *testing.T) {
+	t.Parallel()
+	repo := repository(t, registrytest.NewReferrers(t).Host+"/ahead")
+	tag(t, repo, plugin("demo", "3.0.0")(t, repo), "v3.0.0")
+	done := releasePlain(t, repo, "1.6.0")
+	got := tags(t, repo)
+	if got["latest"] != got["v3.0.0"] || got["1"] != done.Digest.String() {
+		t.Errorf("latest %s, 1 %s; want %s and %s", got["latest"], got["1"], got["v3.0.0"], done.Digest)
+	}
+}
+
+func tag(t testing.TB, repo *ociregistry.Repository, d digest.Digest, name string) {
+	t.Helper()
+	desc, err := repo.Resolve(t.Context(), d.String())
+	if err == nil {
+		err = repo.Tag(t.Context(), desc, name)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := repo.Tag(t.Context(), desc, "v3.0.0"); err != nil {
-		t.Fatal(err)
-	}
-	second := releasePlain(t, repo, "1.6.0")
-	got := tags(t, repo)
-	if got["latest"] != first.Digest.String() {
-		t.Errorf("latest is %s, want v3.0.0, %s", got["latest"], first.Digest)
-	}
-	if got["1"] != second.Digest.String() {
-		t.Errorf("1 is %s, want 1.6.0", got["1"])
-	}
+}
+
+func distOf(t testing.TB, v string) *packager.Dist {
+	t.Helper()
+	dir := t.TempDir()
+	writeFile(t, dir+"/linux/amd64/plugin", append(elfFile(), v...), 0o755)
+	return scan(t, dir)
 }
 
 func TestParseReferenceTable(t *testing.T) {

@@ -101,6 +101,16 @@ func (d *Dist) Revision() string {
 	return ""
 }
 
+// title is the plugin's name by its executables, "" if they do not say it.
+func (d *Dist) title() string {
+	for _, in := range d.inputs {
+		if in.info != nil && titleOf(in.info.Path) != "" {
+			return titleOf(in.info.Path)
+		}
+	}
+	return ""
+}
+
 // Warnings returns what the publisher should look at.
 func (d *Dist) Warnings() []Warning { return slices.Clone(d.warnings) }
 

@@ -20,6 +20,8 @@ var (
 	// ErrPublished says that the version is published already, with other
 	// content.
 	ErrPublished = errors.New("version is published with other content")
+	// ErrAliasTaken says that the name of an alias holds something else.
+	ErrAliasTaken = errors.New("the alias holds something else")
 	// ErrExists says that the output folder holds something else.
 	ErrExists = errors.New("output folder is not empty and holds no OCI layout")
 	// ErrImmutable says that a tag is on other content, and the registry does not

@@ -2,6 +2,7 @@ package packager_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -185,11 +186,14 @@ func open(t testing.TB, name string, opts ociregistry.Options) *ociregistry.Repo
 // left out.
 func tags(t testing.TB, repo *ociregistry.Repository) map[string]string {
 	t.Helper()
+	out := map[string]string{}
 	names, err := repo.Tags(t.Context())
+	if errors.Is(err, ociregistry.ErrNotFound) {
+		return out // nothing was pushed yet
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := map[string]string{}
 	for _, name := range names {
 		if strings.HasPrefix(name, "sha256-") {
 			continue

@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -55,9 +56,7 @@ const fleetingModule = "gitlab.com/gitlab-org/fleeting/fleeting"
 func (m Metadata) complete(executables []sbom.Executable) (Metadata, artifact.Metadata) {
 	extra := artifact.Metadata{MinimumRunner: m.MinimumRunner, Protocol: m.Protocol}
 	for _, e := range executables {
-		if m.Title == "" && e.Package != "" && e.Package != "command-line-arguments" {
-			m.Title = path.Base(e.Package)
-		}
+		m.Title = cmp.Or(m.Title, titleOf(e.Package))
 		if m.Revision == "" && e.Setting("vcs.modified") != "true" {
 			m.Revision = e.Setting("vcs.revision")
 		}
@@ -77,6 +76,14 @@ func (m Metadata) complete(executables []sbom.Executable) (Metadata, artifact.Me
 	}
 	m.Created = m.Created.UTC().Truncate(time.Second)
 	return m, extra
+}
+
+// titleOf is the name of a plugin by that of its main package.
+func titleOf(pkg string) string {
+	if pkg == "" || pkg == "command-line-arguments" {
+		return ""
+	}
+	return path.Base(pkg)
 }
 
 // moment is the time for what must carry one: when nothing tells it, that of

@@ -26,6 +26,9 @@ type PublishedError struct {
 	// Differences are those that the two indexes show; none where what is there
 	// cannot be read.
 	Differences []Difference
+	// Overtaken is set if another publisher published the version at the same time,
+	// and this one comes too late.
+	Overtaken bool
 }
 
 // Difference is one thing that is not the same in two artifacts.
@@ -56,6 +59,9 @@ func (d Difference) String() string {
 // Error names both digests and the differences.
 func (e *PublishedError) Error() string {
 	text := fmt.Sprintf("%s: %v: it is %s there and would become %s", e.Reference, ErrPublished, e.Published, e.New)
+	if e.Overtaken {
+		text = fmt.Sprintf("%s: %v, by another publisher at the same time: it is %s there, and not %s", e.Reference, ErrPublished, e.Published, e.New)
+	}
 	if len(e.Differences) == 0 {
 		return text
 	}
@@ -79,8 +85,8 @@ func unlessHidden(err error) error {
 	return err
 }
 
-// checkVersionTag looks at what the version's tag points to. It returns the
-// digest that is going to be replaced, or "".
+// checkVersionTag returns what the version's tag points to, "" if it is not there.
+// That is the index, or with replace what it replaces.
 func checkVersionTag(ctx context.Context, repo Repository, version Version, index blob, replace bool) (digest.Digest, error) {
 	have, err := repo.Resolve(ctx, version.String())
 	switch {
@@ -88,17 +94,77 @@ func checkVersionTag(ctx context.Context, repo Repository, version Version, inde
 		return "", nil
 	case err != nil:
 		return "", fmt.Errorf("looking for version %s: %w", version, err)
-	case have.Digest == index.desc.Digest:
-		return "", nil
-	case replace:
+	case have.Digest == index.desc.Digest, replace:
 		return have.Digest, nil
 	}
+	return "", isOther(ctx, repo, version, have, index)
+}
+
+// isOther is the error of a version that is there with other content.
+func isOther(ctx context.Context, repo Repository, version Version, have ocispec.Descriptor, index blob) *PublishedError {
 	refusal := &PublishedError{Reference: repo.Name() + ":" + version.String(), Published: have.Digest, New: index.desc.Digest}
 	// It is refused whether the reason can be told or not.
 	if content, err := repo.FetchAll(ctx, plain(have), artifact.ManifestLimit); err == nil {
 		refusal.Differences = differences(blob{have, content}, index)
 	}
-	return "", refusal
+	return refusal
+}
+
+// moveVersionTag publishes the version, and returns the digest that the tag had
+// before, if it was replaced.
+//
+// The tag is looked at immediately before and after it is written, and once more
+// by [stillPublished] when all else is done. The first write of a version asks the
+// registry not to move a tag that is there (If-None-Match), which settles it where
+// that is honoured, or tags are immutable. Elsewhere one case is left: another
+// publisher looks before this one writes, and writes after this one looked for the
+// last time. Then both have published, and the later has replaced the earlier
+// unnoticed.
+func moveVersionTag(ctx context.Context, repo Repository, version Version, index blob, replace bool, report func(Event)) (digest.Digest, error) {
+	have, err := checkVersionTag(ctx, repo, version, index, replace)
+	if err != nil {
+		return "", overtaken(err)
+	}
+	write := repo.Tag
+	switch have {
+	case "":
+		write = repo.TagNew
+	case index.desc.Digest:
+		report(Event{Kind: EventTagKept, Subject: version.String()})
+		return "", nil
+	}
+	if err := write(ctx, index.desc, version.String()); err != nil {
+		if other := stillPublished(ctx, repo, version, index, have); errors.Is(other, ErrPublished) {
+			return "", other
+		}
+		return "", fmt.Errorf("publishing version %s: %w", version, err)
+	}
+	report(Event{Kind: EventTagged, Subject: version.String()})
+	return have, stillPublished(ctx, repo, version, index, have)
+}
+
+// stillPublished fails if the version's tag points to something else than what was
+// published here. A registry that does not show what was written yet is no
+// failure.
+func stillPublished(ctx context.Context, repo Repository, version Version, index blob, replaced digest.Digest) error {
+	have, err := repo.Resolve(ctx, version.String())
+	switch {
+	case errors.Is(err, ociregistry.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("looking at version %s: %w", version, err)
+	case have.Digest == index.desc.Digest, have.Digest == replaced:
+		return nil
+	}
+	return overtaken(isOther(ctx, repo, version, have, index))
+}
+
+// overtaken marks the error of a version that was not there a moment ago.
+func overtaken(err error) error {
+	if published, ok := errors.AsType[*PublishedError](err); ok {
+		published.Overtaken = true
+	}
+	return err
 }
 
 // differences compares two indexes; what cannot be read has none.

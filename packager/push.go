@@ -23,6 +23,9 @@ type PushOptions struct {
 	Replace bool
 	// SkipAliases leaves "1.2", "1" and "latest" alone.
 	SkipAliases bool
+	// Vouch says which of the higher versions, and of what the aliases point to,
+	// count as this publisher's. Nil counts every version of the same plugin.
+	Vouch Vouch
 	// MountFrom are repositories of the same registry, without the host, that
 	// may have the blobs already, such as the one that a release candidate was
 	// published to.
@@ -86,10 +89,14 @@ func (p *Pushed) count(report func(Event)) func(Event) {
 // interrupted push can be repeated: what is there is not sent again.
 //
 // A version that is published with another digest is refused with
-// [*PublishedError], unless the options say Replace. Aliases are computed from all
-// tags of the repository, only move forward, and never point to a prerelease.
-// They are looked at again after they were moved, so that of two pushes at once
-// the higher version wins in the end.
+// [*PublishedError], unless the options say Replace. Of two that publish a version
+// at once, one has that error; see [moveVersionTag] for what registries leave open.
+//
+// Aliases are computed from what the tags of the repository hold. They move
+// forward only, and never to a prerelease or to what is not a version of the same
+// plugin. One that holds something else is an [*AliasError], before anything is
+// pushed. They are looked at again after they were moved, so that of two pushes at
+// once the higher version wins in the end.
 func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions) (*Pushed, error) {
 	layout, err := ociregistry.OpenLayout(ctx, layoutDir)
 	if err != nil {
@@ -99,10 +106,21 @@ func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions
 	if err != nil {
 		return nil, err
 	}
+	own, err := lookInto(ctx, layout, version.String())
+	if err != nil {
+		return nil, err
+	}
+	own.version = version
 	done := &Pushed{Repository: to.Name(), Version: version, Digest: index.desc.Digest}
 	report := done.count(opts.Report)
-	if done.Replaced, err = checkVersionTag(ctx, to, version, index, opts.Replace); unlessHidden(err) != nil {
+	if err := done.check(ctx, to, index, opts.Replace); err != nil {
 		return nil, err
+	}
+	aliaser := newAliaser(to, own, opts.Vouch)
+	if !opts.SkipAliases {
+		if _, _, err := aliaser.plan(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if err := copyIndex(ctx, layout, withMounts(to, opts.MountFrom), index, opts.Parallel, report); err != nil {
 		return nil, err
@@ -110,22 +128,39 @@ func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions
 	if done.Warnings, err = namedLimits(ctx, to, index.desc); err != nil {
 		return nil, err
 	}
-	return done, done.publish(ctx, to, index, opts, report)
+	return done, done.publish(ctx, aliaser, index, opts, report)
+}
+
+// check refuses a version that is published with other content, and notes what is
+// going to be replaced.
+func (p *Pushed) check(ctx context.Context, to Repository, index blob, replace bool) error {
+	have, err := checkVersionTag(ctx, to, p.Version, index, replace)
+	if have != index.desc.Digest {
+		p.Replaced = have
+	}
+	return unlessHidden(err)
 }
 
 // publish moves the tags; everything that they lead to is there.
-func (p *Pushed) publish(ctx context.Context, to Repository, index blob, opts PushOptions, report func(Event)) error {
-	if err := moveVersionTag(ctx, to, p.Version, index, opts.Replace, report); err != nil {
+func (p *Pushed) publish(ctx context.Context, a *aliaser, index blob, opts PushOptions, report func(Event)) error {
+	replaced, err := moveVersionTag(ctx, a.repo, p.Version, index, opts.Replace, report)
+	if err != nil {
 		return err
 	}
+	still := func() error { return stillPublished(ctx, a.repo, p.Version, index, replaced) }
 	if opts.SkipAliases {
-		return nil
+		return still()
 	}
-	var err error
 	var warnings []Warning
-	p.Aliases, warnings, err = moveAliases(ctx, to, p.Version, index.desc, report)
+	p.Aliases, warnings, err = a.settle(ctx, still, report)
 	p.Warnings = append(p.Warnings, warnings...)
-	if err != nil {
+	if err == nil {
+		err = still()
+	}
+	switch {
+	case errors.Is(err, ErrPublished):
+		return errors.Join(err, a.giveWay(ctx, report))
+	case err != nil:
 		return fmt.Errorf("version %s is published, its aliases are not all moved (run the same command again): %w", p.Version, err)
 	}
 	return nil
@@ -170,31 +205,6 @@ func theVersion(ctx context.Context, layout *ociregistry.Layout) (Version, blob,
 	}
 	content, err := layout.FetchAll(ctx, desc, artifact.ManifestLimit)
 	return found, blob{desc, content}, err
-}
-
-// moveVersionTag publishes the version.
-func moveVersionTag(ctx context.Context, repo Repository, version Version, index blob, replace bool, report func(Event)) error {
-	// Looked at again: somebody else may have published it in the meantime.
-	have, err := repo.Resolve(ctx, version.String())
-	if err == nil && have.Digest == index.desc.Digest {
-		report(Event{Kind: EventTagKept, Subject: version.String()})
-		return nil
-	}
-	if _, err := checkVersionTag(ctx, repo, version, index, replace); err != nil {
-		return err
-	}
-	err = repo.Tag(ctx, index.desc, version.String())
-	if errors.Is(err, ociregistry.ErrImmutable) && !replace {
-		// Published by another one between the look and the write.
-		if _, refused := checkVersionTag(ctx, repo, version, index, false); refused != nil {
-			return refused
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("publishing version %s: %w", version, err)
-	}
-	report(Event{Kind: EventTagged, Subject: version.String()})
-	return nil
 }
 
 // copyIndex copies an index, all that it names, and what hangs off any of it.

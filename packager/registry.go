@@ -56,6 +56,10 @@ type Repository interface {
 	Tags
 	Target
 	Mounter
+	// TagNew points a tag that is not there yet at a manifest that is. Where the
+	// registry can, it leaves a tag alone that another client wrote meanwhile, and
+	// the error says so.
+	TagNew(ctx context.Context, desc ocispec.Descriptor, tag string) error
 }
 
 // Event is a step that was done or begins, for those who show progress.

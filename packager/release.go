@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,8 +26,9 @@ type ReleaseOptions struct {
 	// Predicates are attested about the whole release, for instance
 	// [Build.Provenance]. They need a Signer.
 	Predicates []Predicate
-	// Replace and SkipAliases are those of [PushOptions].
+	// Replace, SkipAliases and Vouch are those of [PushOptions].
 	Replace, SkipAliases bool
+	Vouch                Vouch
 	// MountFrom is that of [PushOptions].
 	MountFrom []string
 	// DryRun packages and looks at the registry, and changes nothing there.
@@ -80,18 +82,23 @@ func Release(ctx context.Context, dist *Dist, version Version, repo Repository, 
 	opts.Report = out.count(opts.Report)
 	repo = withMounts(repo, opts.MountFrom)
 
+	aliaser := newAliaser(repo, held{plugin: true, version: version, title: cmp.Or(opts.Metadata.Title, dist.title())}, opts.Vouch)
+	if err := out.checkAliases(ctx, aliaser, opts); err != nil {
+		return nil, err
+	}
 	b, err := buildFor(ctx, dist, version, repo, opts)
 	if err != nil {
 		return nil, err
 	}
+	aliaser.own.desc = b.index.desc
 	out.Digest, out.Created, out.Platforms, out.Warnings = b.index.desc.Digest, b.metadata.told(), b.results(), dist.Warnings()
 	out.Reference = fmt.Sprintf("%s:%s@%s", repo.Name(), version, out.Digest)
-	if out.Replaced, err = checkVersionTag(ctx, repo, version, b.index, opts.Replace); unlessHidden(err) != nil {
+	if err := out.check(ctx, repo, b.index, opts.Replace); err != nil {
 		return nil, err
 	}
 	if opts.DryRun {
 		out.Uploaded, out.Present = Transfer{}, Transfer{}
-		return out, b.plan(ctx, repo, out, opts)
+		return out, b.plan(ctx, aliaser, out, opts)
 	}
 	if err := b.push(ctx, repo, opts.Report); err != nil {
 		return nil, err
@@ -105,10 +112,29 @@ func Release(ctx context.Context, dist *Dist, version Version, repo Repository, 
 		return nil, err
 	}
 	out.Warnings = append(out.Warnings, limits...)
-	if err := out.publish(ctx, repo, b.index, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report); err != nil {
+	if err := out.publish(ctx, aliaser, b.index, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report); err != nil {
 		return nil, err
 	}
 	return out, nil
+}
+
+// checkAliases refuses a release whose aliases hold something else, before
+// anything is built and uploaded. What the version's tag points to, if that is
+// there, is taken for what will be built: if it is not, the release ends anyway,
+// unless it replaces the version.
+func (r *Released) checkAliases(ctx context.Context, a *aliaser, opts ReleaseOptions) error {
+	if opts.SkipAliases || opts.DryRun || a.own.version.Prerelease() {
+		return nil
+	}
+	have, err := a.repo.Resolve(ctx, a.own.version.String())
+	if unlessHidden(err) != nil && !errors.Is(err, ociregistry.ErrNotFound) {
+		return fmt.Errorf("looking for version %s: %w", a.own.version, err)
+	}
+	if !opts.Replace {
+		a.own.desc = have
+	}
+	_, _, err = a.plan(ctx)
+	return err
 }
 
 // buildFor builds into the repository, or for a plan into nothing. A version
@@ -202,10 +228,10 @@ func (b *built) subjects() []ocispec.Descriptor {
 }
 
 // plan fills in what a release would do.
-func (b *built) plan(ctx context.Context, repo Repository, out *Released, opts ReleaseOptions) error {
+func (b *built) plan(ctx context.Context, a *aliaser, out *Released, opts ReleaseOptions) error {
 	out.documents(b)
 	for _, p := range b.platforms {
-		there, err := repo.Exists(ctx, plain(p.layer))
+		there, err := a.repo.Exists(ctx, plain(p.layer))
 		if err != nil {
 			return err
 		}
@@ -232,6 +258,8 @@ func (b *built) plan(ctx context.Context, repo Repository, out *Released, opts R
 		return nil
 	}
 	var err error
-	out.Aliases, err = planAliases(ctx, repo, out.Version, out.Digest)
+	var warnings []Warning
+	out.Aliases, warnings, err = a.plan(ctx)
+	out.Warnings = append(out.Warnings, warnings...)
 	return err
 }

@@ -14,6 +14,7 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrVersion, cli.Usage, "give a version such as 1.2.3 or 1.2.3-rc.1")
 	app.MapError(packager.ErrReference, cli.Usage, "write host[:port]/path:version")
 	app.MapError(packager.ErrPublished, cli.Failed, "publish under a new version; --replace moves this one, and breaks whoever pinned it")
+	app.MapError(packager.ErrAliasTaken, cli.Failed, "publish to a repository of its own, or delete the alias, or leave the aliases alone with --no-aliases")
 	app.MapError(packager.ErrInput, cli.Usage, "")
 	app.MapError(packager.ErrExists, cli.Usage, "choose another folder with --layout, or empty this one")
 	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must stand for an index that fleeting-plugin package or the runner's releaser made")

@@ -165,6 +165,9 @@ func (f *releaseFlags) print(app *cli.App, p *cli.Page, r releaseResult) {
 	printPlatforms(p, r.Platforms)
 	p.Print("\n")
 	if r.DryRun {
+		for _, warning := range r.Warnings[f.told:] {
+			app.Warnf("%s", warning)
+		}
 		p.Printf("would publish %s\n", r.Reference)
 		p.Field(10, "layers", fmt.Sprintf("%d to upload, %s; %d are there", r.Uploaded.Blobs, size(r.Uploaded.Bytes), r.Present.Blobs))
 		p.Field(10, "aliases", aliases(r.Aliases))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -31,13 +32,13 @@ func (r *Repository) PushManifest(ctx context.Context, desc ocispec.Descriptor, 
 	if subject != nil {
 		err = r.Attach(ctx, *subject, Manifest{desc, content})
 	} else {
-		_, err = r.putManifest(ctx, desc, content, desc.Digest.String())
+		_, err = r.putManifest(ctx, desc, content, desc.Digest.String(), false)
 	}
 	if err != nil {
 		return wrap("push manifest", r.at(desc.Digest.String()), err)
 	}
 	for _, tag := range tags {
-		if err := r.putTag(ctx, desc, content, tag); err != nil {
+		if err := r.putTag(ctx, desc, content, tag, false); err != nil {
 			return wrap("tag", r.at(tag), err)
 		}
 	}
@@ -51,7 +52,19 @@ func (r *Repository) Tag(ctx context.Context, desc ocispec.Descriptor, tag strin
 	if err != nil {
 		return err
 	}
-	return wrap("tag", r.at(tag), r.putTag(ctx, desc, content, tag))
+	return wrap("tag", r.at(tag), r.putTag(ctx, desc, content, tag, false))
+}
+
+// TagNew is [Repository.Tag] for a tag that is not there yet: it asks the registry
+// to leave one alone that another client has written meanwhile (RFC 9110, section
+// 13.1.2). Registries that honour that, or have immutable tags, answer so, which is
+// [ErrImmutable]; the others move the tag.
+func (r *Repository) TagNew(ctx context.Context, desc ocispec.Descriptor, tag string) error {
+	content, err := r.FetchAll(ctx, desc, artifact.ManifestLimit)
+	if err != nil {
+		return err
+	}
+	return wrap("tag", r.at(tag), r.putTag(ctx, desc, content, tag, true))
 }
 
 func subjectOf(content []byte) (*ocispec.Descriptor, error) {
@@ -66,10 +79,13 @@ func subjectOf(content []byte) (*ocispec.Descriptor, error) {
 
 // putManifest stores a manifest under its digest or a tag. announced says that the
 // registry lists it among the referrers of its subject.
-func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, reference string) (announced bool, err error) {
+func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, reference string, onlyNew bool) (announced bool, err error) {
+	header := map[string]string{"Content-Type": desc.MediaType}
+	if onlyNew {
+		header["If-None-Match"] = "*"
+	}
 	resp, err := r.do(ctx, request{
-		method: http.MethodPut, path: "manifests/" + reference, push: true,
-		header: map[string]string{"Content-Type": desc.MediaType}, body: bytes.NewReader(content),
+		method: http.MethodPut, path: "manifests/" + reference, push: true, header: header, body: bytes.NewReader(content),
 	})
 	if err != nil {
 		return false, err
@@ -92,15 +108,18 @@ func (r *Repository) putManifest(ctx context.Context, desc ocispec.Descriptor, c
 
 // putTag points a tag at a manifest. Registries refuse to move a tag with any of a
 // dozen statuses, so what is there decides: if the tag is where it should be, all
-// is well.
-func (r *Repository) putTag(ctx context.Context, desc ocispec.Descriptor, content []byte, tag string) error {
-	_, err := r.putManifest(ctx, desc, content, tag)
+// is well. onlyNew asks the registry to leave a tag alone that is there.
+func (r *Repository) putTag(ctx context.Context, desc ocispec.Descriptor, content []byte, tag string, onlyNew bool) error {
+	_, err := r.putManifest(ctx, desc, content, tag, onlyNew)
 	status := statusOf(err)
 	if err == nil || status < 400 || status >= 500 || status == http.StatusUnauthorized || status == http.StatusTooManyRequests {
 		return err
 	}
 	have, lookErr := r.resolve(ctx, tag)
 	switch {
+	case onlyNew && errors.Is(lookErr, ErrNotFound):
+		// It refuses the condition, and not the tag.
+		return r.putTag(ctx, desc, content, tag, false)
 	case lookErr != nil:
 		return err
 	case have.Digest == desc.Digest:
@@ -122,7 +141,7 @@ func (r *Repository) Attach(ctx context.Context, subject ocispec.Descriptor, ref
 	at := r.at(subject.Digest.String())
 	listed := true
 	for _, m := range referrers {
-		announced, err := r.putManifest(ctx, m.Descriptor, m.Content, m.Descriptor.Digest.String())
+		announced, err := r.putManifest(ctx, m.Descriptor, m.Content, m.Descriptor.Digest.String(), false)
 		if err != nil {
 			return wrap("attach to", at, err)
 		}
@@ -167,7 +186,7 @@ func (r *Repository) list(ctx context.Context, subject ocispec.Descriptor, refer
 		if err != nil {
 			return err
 		}
-		if err := r.putTag(ctx, desc, content, tag); err != nil {
+		if err := r.putTag(ctx, desc, content, tag, false); err != nil {
 			return fmt.Errorf("listing referrers under the tag %s: %w", tag, err)
 		}
 	}

@@ -34,6 +34,26 @@ func immutable(tags *regexp.Regexp, status int, code, message string) func(testi
 	}
 }
 
+// conditional honours If-None-Match: * when a tag is written (RFC 9110, section
+// 13.1.2), and nothing is written between its look and its write.
+func conditional(_ testing.TB, next http.Handler) http.Handler {
+	var mu sync.Mutex
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPut || manifestPath.FindStringSubmatch(r.URL.Path) == nil {
+			next.ServeHTTP(w, r)
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Header.Get("If-None-Match") == "*" &&
+			record(next, httptest.NewRequestWithContext(r.Context(), http.MethodHead, r.URL.Path, http.NoBody)).Code == http.StatusOK {
+			fail(http.StatusPreconditionFailed, "DENIED", "the tag exists")(w, r)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
 func tagBehaviours() []Behaviour {
 	all, noAPI := regexp.MustCompile(`.`), withoutAPI(http.StatusNotFound)
 	const ecr, harbor = "The image tag 'TAG' already exists in the repository and cannot be overwritten because the repository is immutable.",
@@ -48,6 +68,7 @@ func tagBehaviours() []Behaviour {
 		{"only signatures may be written twice", "Amazon ECR with exclusions", immutable(regexp.MustCompile(`^[^s]`), http.StatusBadRequest, "TAG_INVALID", ecr)},
 		{"writing a tag twice is forbidden", "Artifactory without the right to delete", immutable(all, http.StatusForbidden, "DENIED", "Not enough permissions to overwrite artifact 'TAG'")},
 		{"writing a tag twice is a conflict", "Azure with locked tags", immutable(all, http.StatusConflict, "CONFLICT", "TAG is locked")},
+		{"a tag that is there is left alone, if asked to", "registries that honour If-None-Match", conditional},
 		{"tags are not listed: 403", "registries with narrow permissions", when(path(tagsPath), fail(http.StatusForbidden, "DENIED", "denied"))},
 		{"tags are not listed: 405", "proxies", when(path(tagsPath), fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
 	}
