@@ -1,14 +1,60 @@
 package sigstore
 
 import (
+	"bytes"
+	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"strings"
 
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
+
+// ReadAnnotations adds the proofs of a layer of cosign's legacy form, which are
+// in its annotations. The annotation with a chain stays out: chains are built from
+// the trusted root only.
+func (s *Signature) ReadAnnotations(annotations map[string]string) (err error) {
+	if s.Certificate, err = parseCertificate(annotations[artifact.AnnotationCertificate]); err != nil {
+		return err
+	}
+	if text := annotations[artifact.AnnotationLogEntry]; strings.TrimSpace(text) != "" {
+		entry, err := ParseEntry(text)
+		if err != nil {
+			return fmt.Errorf("log entry: %w", err)
+		}
+		if entry != nil {
+			s.Entries = append(s.Entries, entry)
+		}
+	}
+	if text := annotations[artifact.AnnotationTimestamp]; strings.TrimSpace(text) != "" {
+		stamp, err := ParseTimestamp(text)
+		if err != nil {
+			return fmt.Errorf("timestamp: %w", err)
+		}
+		if stamp != nil {
+			s.Timestamps = append(s.Timestamps, stamp)
+		}
+	}
+	return nil
+}
+
+// parseCertificate reads exactly one PEM certificate, nil from "".
+func parseCertificate(text string) (*x509.Certificate, error) {
+	if text == "" {
+		return nil, nil
+	}
+	block, rest := pem.Decode([]byte(text))
+	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
+		return nil, errors.New("the certificate annotation does not hold exactly one certificate")
+	}
+	return x509.ParseCertificate(block.Bytes)
+}
 
 // annotatedEntry is an entry of a version 1 log as cosign writes it into an
 // annotation.

@@ -1,14 +1,10 @@
 package trust
 
 import (
-	"bytes"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
@@ -39,7 +35,10 @@ func parseClaim(ev Evidence) (c claim, err error) {
 	if err != nil || ev.Format == FormatBundle {
 		return c, err
 	}
-	return c, c.parseProofs(ev.Annotations)
+	if err := c.signature.ReadAnnotations(ev.Annotations); err != nil {
+		return c, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	return c, nil
 }
 
 // parseBundle reads a sigstore bundle.
@@ -80,49 +79,6 @@ func (c *claim) parseSimpleSigning(payload []byte, signature string) error {
 	c.signature = &sigstore.Signature{Value: value, Message: payload}
 	c.simple, err = decodeSimpleSigning(payload)
 	return err
-}
-
-// parseProofs reads the proofs of a layer, which are in annotations. The
-// annotation with a chain stays out: chains are built from the trusted root only.
-func (c *claim) parseProofs(annotations map[string]string) (err error) {
-	if c.signature.Certificate, err = parseCertificate(annotations[artifact.AnnotationCertificate]); err != nil {
-		return err
-	}
-	if text := annotations[artifact.AnnotationLogEntry]; strings.TrimSpace(text) != "" {
-		entry, err := sigstore.ParseEntry(text)
-		if err != nil {
-			return fmt.Errorf("%w: log entry: %w", ErrMalformed, err)
-		}
-		if entry != nil {
-			c.signature.Entries = append(c.signature.Entries, entry)
-		}
-	}
-	if text := annotations[artifact.AnnotationTimestamp]; strings.TrimSpace(text) != "" {
-		stamp, err := sigstore.ParseTimestamp(text)
-		if err != nil {
-			return fmt.Errorf("%w: timestamp: %w", ErrMalformed, err)
-		}
-		if stamp != nil {
-			c.signature.Timestamps = append(c.signature.Timestamps, stamp)
-		}
-	}
-	return nil
-}
-
-// parseCertificate reads exactly one PEM certificate, nil from "".
-func parseCertificate(text string) (*x509.Certificate, error) {
-	if text == "" {
-		return nil, nil
-	}
-	block, rest := pem.Decode([]byte(text))
-	if block == nil || block.Type != "CERTIFICATE" || len(bytes.TrimSpace(rest)) > 0 {
-		return nil, because(ErrMalformed, "the certificate annotation does not hold exactly one certificate")
-	}
-	cert, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrMalformed, err)
-	}
-	return cert, nil
 }
 
 // about refuses a claim that does not name the digest.
