@@ -13,6 +13,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 // ErrNoBuildInfo is returned for an executable that carries no Go build
@@ -177,7 +179,7 @@ func moduleOf(dep *debug.Module, licenses Licenses) Module {
 	m := Module{Path: dep.Path, Version: dep.Version, Sum: dep.Sum}
 	if r := dep.Replace; r != nil {
 		m = Module{Path: r.Path, Version: r.Version, Sum: r.Sum, Replaces: dep.Path + "@" + dep.Version}
-		if isLocal(r.Path) {
+		if places.IsPath(r.Path) {
 			// A folder's path says nothing to anybody else and may hold a name;
 			// the module it stands in for is what a reader can look up.
 			m.Path, m.Version = dep.Path, ""
@@ -187,9 +189,4 @@ func moduleOf(dep *debug.Module, licenses Licenses) Module {
 		m.License = licenses.License(m.Path, m.Version)
 	}
 	return m
-}
-
-func isLocal(path string) bool {
-	return strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../") || filepath.IsAbs(path) ||
-		(len(path) > 2 && path[1] == ':')
 }

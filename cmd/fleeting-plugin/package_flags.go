@@ -15,6 +15,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
@@ -161,7 +162,7 @@ func (p *packFlags) moduleCache() string {
 	if dir := p.app.Env("GOMODCACHE"); dir != "" {
 		return dir
 	}
-	home := cmp.Or(p.app.Env("HOME"), p.app.Env("USERPROFILE"))
+	home := places.Of(p.app.LookupEnv).Home()
 	gopath := filepath.SplitList(p.app.Env("GOPATH"))
 	switch {
 	case len(gopath) > 0 && gopath[0] != "":
@@ -172,25 +173,14 @@ func (p *packFlags) moduleCache() string {
 	return ""
 }
 
-// cacheDir is the user's folder for caches, as [os.UserCacheDir] finds it.
-func (p *packFlags) cacheDir() string {
-	if dir := cmp.Or(p.app.Env("XDG_CACHE_HOME"), p.app.Env("LOCALAPPDATA")); dir != "" {
-		return dir
-	}
-	if home := p.app.Env("HOME"); home != "" {
-		return filepath.Join(home, ".cache")
-	}
-	return ""
-}
+// cacheDir is the user's folder for caches.
+func (p *packFlags) cacheDir() string { return places.Of(p.app.LookupEnv).Cache() }
 
 // cacheKey is the key of this user on this machine for the cache of layers. It
 // lies apart from the cache, because CI systems hand folders for caches from one
 // branch to the next. A machine that has none gets a new one.
 func (p *packFlags) cacheKey() ([]byte, error) {
-	state := cmp.Or(p.app.Env("XDG_STATE_HOME"), p.app.Env("APPDATA"))
-	if state == "" {
-		state = filepath.Join(p.app.Env("HOME"), ".local", "state")
-	}
+	state := places.Of(p.app.LookupEnv).State()
 	if !filepath.IsAbs(state) {
 		return nil, fmt.Errorf("no folder for the key of the cache: %q is not absolute", state)
 	}
