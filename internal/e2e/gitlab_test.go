@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // gitlab stands in for GitLab: it hands out jobs to one runner by GitLab's API,
@@ -25,6 +26,8 @@ type gitlab struct {
 
 	mu   sync.Mutex
 	jobs []*job
+	// tokens are those of the runner that are good.
+	tokens []string
 }
 
 // job is what GitLab knows of a job. Its fields are gitlab's.
@@ -37,17 +40,21 @@ type job struct {
 	exitCode      int
 	trace         []byte
 	canceled      bool
+
+	taken, begun, over time.Time
 }
 
 const (
-	runnerToken = "glrt-e2e"
+	runnerToken = "glrt-e2e0123456789abcdef"
+	// begins is what the script of a job writes first if its beginning is measured.
+	begins = " begins\n"
 	// traceLimit is far above what our jobs write.
 	traceLimit = 1 << 20
 )
 
 func newGitLab(t *testing.T) *gitlab {
 	t.Helper()
-	g := &gitlab{}
+	g := &gitlab{tokens: []string{runnerToken}}
 	mux := http.NewServeMux()
 	handle := func(pattern string, do func(http.ResponseWriter, *http.Request) (int, error)) {
 		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
@@ -79,6 +86,13 @@ func (g *gitlab) add(name string, script ...string) *job {
 	j := &job{name: name, id: len(g.jobs) + 1, script: script}
 	g.jobs = append(g.jobs, j)
 	return j
+}
+
+// accept lets the runner come with another token, too.
+func (g *gitlab) accept(token string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.tokens = append(g.tokens, token)
 }
 
 // cancel has the runner told, the next time that it asks.
@@ -126,7 +140,7 @@ func (g *gitlab) request(w http.ResponseWriter, r *http.Request) (int, error) {
 	if err := json.NewDecoder(io.LimitReader(r.Body, traceLimit)).Decode(&asked); err != nil {
 		return http.StatusBadRequest, err
 	}
-	if asked.Token != runnerToken || asked.Info.Executor != "instance" {
+	if !slices.Contains(g.tokens, asked.Token) || asked.Info.Executor != "instance" {
 		return http.StatusForbidden, fmt.Errorf("not our runner: %+v", asked)
 	}
 	at := slices.IndexFunc(g.jobs, func(j *job) bool { return j.state == "" })
@@ -135,7 +149,7 @@ func (g *gitlab) request(w http.ResponseWriter, r *http.Request) (int, error) {
 		return 0, nil
 	}
 	j := g.jobs[at]
-	j.state = "pending"
+	j.state, j.taken = "pending", time.Now()
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusCreated)
 	return http.StatusInternalServerError, json.NewEncoder(w).Encode(j.payload(g.url))
@@ -213,6 +227,7 @@ func (g *gitlab) update(w http.ResponseWriter, r *http.Request) (int, error) {
 			return http.StatusPreconditionFailed, fmt.Errorf("the trace of job %s is %s of %d bytes, and the runner says %+v", j.name, sum, len(j.trace), said.Output)
 		}
 		j.state, j.reason, j.exitCode = said.State, said.FailureReason, said.ExitCode
+		j.over = time.Now()
 	}
 	j.answer(w, http.StatusOK)
 	return 0, nil
@@ -232,6 +247,9 @@ func (g *gitlab) append(w http.ResponseWriter, r *http.Request) (int, error) {
 		return http.StatusRequestedRangeNotSatisfiable, fmt.Errorf("the runner sends %q, want %q", r.Header.Get("Content-Range"), want)
 	}
 	j.trace = append(bytes.Clone(j.trace), more...)
+	if j.begun.IsZero() && bytes.Contains(j.trace, []byte(begins)) {
+		j.begun = time.Now()
+	}
 	w.Header().Set("Range", fmt.Sprintf("0-%d", len(j.trace)))
 	j.answer(w, http.StatusAccepted)
 	return 0, nil

@@ -23,6 +23,7 @@ import (
 type site struct {
 	l      *lab
 	gitlab *gitlab
+	runner string // the executable of GitLab Runner
 	dir    string
 	cloud  string // its entry in clouds.yaml
 	// runs counts the runner's starts; each has a log of its own.
@@ -36,9 +37,15 @@ const smallest = "simulator-tiny"
 // changes: pairs of what the simulator wrote and what is to be there instead.
 func (l *lab) newSite(t *testing.T, changes ...string) *site {
 	t.Helper()
-	s := &site{l: l, gitlab: newGitLab(t), dir: t.TempDir(), cloud: "simulator"}
+	return l.siteOf(t, l.program("gitlab-runner"), []string{"--ssh-port", "0", "--quiet"}, changes...)
+}
+
+// siteOf is newSite for one executable of GitLab Runner and flags of the simulator.
+func (l *lab) siteOf(t *testing.T, runner string, flags []string, changes ...string) *site {
+	t.Helper()
+	s := &site{l: l, gitlab: newGitLab(t), runner: runner, dir: t.TempDir(), cloud: "simulator"}
 	log := filepath.Join(s.dir, "simulator.log")
-	serveIn(t, s.dir, log, l.program("openstack-simulator"), "--dir", "cloud", "--listen", "127.0.0.1:0", "--ssh-port", "0", "--quiet")
+	serveIn(t, s.dir, log, l.program("openstack-simulator"), append([]string{"--dir", "cloud", "--listen", "127.0.0.1:0"}, flags...)...)
 	await(t, "the simulator", func() bool { return strings.Contains(readFile(t, log), "answers at") })
 	text := readFile(t, filepath.Join(s.dir, "cloud", "config.toml"))
 	for pair := range slices.Chunk(append([]string{"https://gitlab.com", s.gitlab.url, "glrt-...", runnerToken}, changes...), 2) {
@@ -71,7 +78,7 @@ func (s *site) serving(t *testing.T) bool {
 func (s *site) start(t *testing.T) *os.Process {
 	t.Helper()
 	s.runs++
-	return serveIn(t, s.dir, s.log(), s.l.program("gitlab-runner"), "run", "--config", "config.toml")
+	return serveIn(t, s.dir, s.log(), s.runner, "run", "--config", "config.toml")
 }
 
 func (s *site) log() string { return filepath.Join(s.dir, fmt.Sprintf("runner-%d.log", s.runs)) }
