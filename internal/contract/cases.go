@@ -14,6 +14,7 @@ func Cases() []Case {
 	all = append(all, imageCases()...)
 	all = append(all, networkCases()...)
 	all = append(all, volumeCases()...)
+	all = append(all, weatherCases()...)
 	return all
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -59,6 +60,15 @@ func Connect(ctx context.Context, client *http.Client, main, tiny, credential Ac
 	return c, nil
 }
 
+// ofTiny is the cloud as the project with hardly any room sees it. Cinder's address
+// has another project in it.
+func (c *Cloud) ofTiny() *Cloud {
+	tiny := *c
+	tiny.main, tiny.endpoints = c.tiny, maps.Clone(c.endpoints)
+	delete(tiny.endpoints, "volume")
+	return &tiny
+}
+
 func passwordRequest(access Access, password string) map[string]any {
 	domain := map[string]any{"name": "Default"}
 	return map[string]any{"auth": map[string]any{
@@ -86,6 +96,7 @@ func (c *Cloud) login(ctx context.Context, access Access) error {
 		return fmt.Errorf("contract: token for %s: status %d: %s", access.Auth.Project, reply.Status, reply.raw)
 	}
 	c.tokens[access.Auth.Project] = reply.Header.Get("X-Subject-Token")
+	project := reply.Text("token", "project", "id")
 	names := map[string]string{"compute": "compute", "image": "image", "network": "network", "volumev3": "volume", "placement": "placement"}
 	for _, entry := range reply.List("token", "catalog") {
 		service, wanted := names[text(entry["type"])]
@@ -98,6 +109,8 @@ func (c *Cloud) login(ctx context.Context, access Access) error {
 			}
 		}
 	}
+	// Where clients of before microversions go.
+	c.endpoints["legacy"] = strings.TrimSuffix(c.endpoints["compute"], ".1") + "/" + project
 	c.endpoints["image"] = strings.TrimSuffix(c.endpoints["image"], "/v2")
 	return nil
 }
@@ -193,7 +206,7 @@ func (c *Cloud) do(ctx context.Context, r request) (Reply, error) {
 	if r.token != "" {
 		call.Header.Set("X-Auth-Token", r.token)
 	}
-	if r.micro != "" && r.service == "compute" {
+	if r.micro != "" && (r.service == "compute" || r.service == "legacy") {
 		call.Header.Set("X-OpenStack-Nova-API-Version", r.micro)
 		call.Header.Set("OpenStack-API-Version", "compute "+r.micro)
 	}

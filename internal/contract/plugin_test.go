@@ -16,10 +16,9 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
 )
 
-// TestPluginOnSimulator scales the plugin from 1 to 20 and to 0 servers on the
-// simulator, as TestPluginOnReal does on the real services.
-func TestPluginOnSimulator(t *testing.T) {
-	t.Parallel()
+// onOneSimulator runs a test with a simulated cloud and a plugin for it.
+func onOneSimulator(t *testing.T, with func(t *testing.T, cloud *Cloud, group *plugin.InstanceGroup, file string)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		sim, err := openstacksim.New(openstacksim.Options{})
 		if err != nil {
@@ -39,7 +38,27 @@ func TestPluginOnSimulator(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scale(t, cloud, plugin.New(plugin.WithTransport(sim.Transport())), file, openstacksim.CloudCredential)
+		with(t, cloud, plugin.New(plugin.WithTransport(sim.Transport())), file)
+	})
+}
+
+// TestPluginOnSimulator scales the plugin from 1 to 20 and to 0 servers on the
+// simulator, as TestPluginOnReal does on the real services.
+func TestPluginOnSimulator(t *testing.T) {
+	t.Parallel()
+	onOneSimulator(t, func(t *testing.T, cloud *Cloud, group *plugin.InstanceGroup, file string) {
+		t.Helper()
+		scale(t, cloud, group, file, openstacksim.CloudCredential)
+	})
+}
+
+// TestPluginWithAQuotaOfTwoOnSimulator is TestPluginWithAQuotaOfTwoOnReal on the
+// simulator.
+func TestPluginWithAQuotaOfTwoOnSimulator(t *testing.T) {
+	t.Parallel()
+	onOneSimulator(t, func(t *testing.T, cloud *Cloud, group *plugin.InstanceGroup, file string) {
+		t.Helper()
+		serveJobs(t, cloud, group, file, openstacksim.CloudTiny)
 	})
 }
 
@@ -48,24 +67,13 @@ func TestPluginOnSimulator(t *testing.T) {
 func scale(t *testing.T, cloud *Cloud, group *plugin.InstanceGroup, cloudsFile, cloudName string) {
 	t.Helper()
 	const tag = "fleeting:contract-scale"
-	config, err := json.Marshal(object{
+	initialise(t, group, object{
 		"cloud": cloudName, "clouds_config": cloudsFile, "name": "contract-scale",
 		"server": object{
 			"flavor": "m1.small", "image": "Ubuntu 24.04", "networks": []string{"private"}, "security_groups": []string{"ssh"},
 			"key_name": "fleeting", "config_drive": true, "user_data": "#cloud-config\n", "metadata": object{"purpose": "contract"},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(config, group); err != nil {
-		t.Fatal(err)
-	}
-	settings := provider.Settings{ConnectorConfig: provider.ConnectorConfig{Username: "runner", Password: "secret", UseStaticCredentials: true}}
-	logger := hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Info})
-	if _, err := group.Init(t.Context(), logger, settings); err != nil {
-		t.Fatal(err)
-	}
 	before := leftovers(t, cloud, tag)
 	for step, more := range []int{1, 19} {
 		begin := time.Now()
@@ -105,6 +113,12 @@ func scale(t *testing.T, cloud *Cloud, group *plugin.InstanceGroup, cloudsFile, 
 	if err := group.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
+	awaitLeftovers(t, cloud, tag, before)
+}
+
+// awaitLeftovers waits until there is no more than before.
+func awaitLeftovers(t *testing.T, cloud *Cloud, tag string, before left) {
+	t.Helper()
 	deadline, again := time.NewTimer(time.Minute), time.NewTicker(time.Second)
 	defer deadline.Stop()
 	defer again.Stop()
@@ -169,9 +183,95 @@ func leftovers(t *testing.T, cloud *Cloud, tag string) left {
 		}
 		return n
 	}
-	return left{
+	found := left{
 		servers: list("compute", "/servers/detail?tags="+tag, "servers"),
 		ports:   list("network", "/v2.0/ports", "ports"),
-		volumes: list("volume", "/volumes/detail", "volumes"),
 	}
+	if _, known := cloud.endpoints["volume"]; known {
+		found.volumes = list("volume", "/volumes/detail", "volumes")
+	}
+	return found
+}
+
+// initialise starts the plugin with a configuration.
+func initialise(t *testing.T, group *plugin.InstanceGroup, config object) {
+	t.Helper()
+	config["lock_dir"] = filepath.Join(t.TempDir(), "locks")
+	raw, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, group); err != nil {
+		t.Fatal(err)
+	}
+	settings := provider.Settings{ConnectorConfig: provider.ConnectorConfig{Username: "runner", Password: "secret", UseStaticCredentials: true}}
+	logger := hclog.New(&hclog.LoggerOptions{Output: t.Output(), Level: hclog.Info})
+	if _, err := group.Init(t.Context(), logger, settings); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveJobs gives 15 jobs a server each, as many at a time as there are, while the
+// runner would have five: the project has room for two.
+func serveJobs(t *testing.T, cloud *Cloud, group *plugin.InstanceGroup, cloudsFile, cloudName string) {
+	t.Helper()
+	const tag, jobs, most, quota = "fleeting:contract-quota", 15, 5, 2
+	cloud = cloud.ofTiny()
+	initialise(t, group, object{
+		"cloud": cloudName, "clouds_config": cloudsFile, "name": "contract-quota",
+		"server": object{"flavor": "m1.small", "image": "Ubuntu 24.04", "networks": []string{"private"}},
+	})
+	before := leftovers(t, cloud, tag)
+	begin, counted, served := time.Now(), 0, map[string]bool{}
+	for len(served) < jobs {
+		states := until(t, group, func(map[string]provider.State) bool { return true })
+		alive := 0
+		for name, state := range states {
+			if state != provider.StateDeleted {
+				alive++
+			}
+			if state != provider.StateRunning || served[name] {
+				continue
+			}
+			served[name] = true
+			if _, err := group.Decrease(t.Context(), []string{name}); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := running(states); n > quota {
+			t.Errorf("%d servers run, of the quota of %d", n, quota)
+		}
+		// A host asks for what it lacks, and counts what it was promised.
+		if want := min(most, jobs-len(served)) - max(alive, counted); want > 0 {
+			got, err := group.Increase(t.Context(), want)
+			if err != nil {
+				t.Error(err)
+			}
+			counted = alive + got
+		} else {
+			counted = alive
+		}
+		if time.Since(begin) > 20*time.Minute {
+			t.Fatalf("after %s: %d of %d jobs have had their server", time.Since(begin), len(served), jobs)
+		}
+		<-time.After(time.Second)
+	}
+	t.Logf("%d jobs after %s", jobs, time.Since(begin).Round(time.Second))
+	for name := range until(t, group, func(map[string]provider.State) bool { return true }) {
+		if _, err := group.Decrease(t.Context(), []string{name}); err != nil {
+			t.Error(err)
+		}
+	}
+	until(t, group, func(states map[string]provider.State) bool {
+		for _, state := range states {
+			if state != provider.StateDeleted {
+				return false
+			}
+		}
+		return true
+	})
+	if err := group.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	awaitLeftovers(t, cloud, tag, before)
 }

@@ -46,8 +46,42 @@ func labFolder() string {
 // TestReal runs every case on the real services and compares with what they
 // answered when it was written down.
 func TestReal(t *testing.T) {
-	cloud := realCloud(t)
-	for _, c := range Cases() {
+	compareReal(t, realCloud(t, labPath(t, labFolder())), Cases())
+}
+
+// TestRealThatSoftDeletes does so on another lab, whose Nova keeps deleted servers
+// for an hour.
+func TestRealThatSoftDeletes(t *testing.T) {
+	scripts := filepath.Join(t.TempDir(), "scripts")
+	if err := os.CopyFS(scripts, os.DirFS(labFolder())); err != nil {
+		t.Fatal(err)
+	}
+	configure := filepath.Join(scripts, "lib", "configure.sh")
+	content, err := os.ReadFile(configure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const one = "compute_driver = labfake.LabDriver\n" // of nova.conf
+	if strings.Count(string(content), one) != 1 {
+		t.Fatalf("%s does not write %q once", configure, one)
+	}
+	if err := os.WriteFile(configure, []byte(strings.Replace(string(content), one, one+"reclaim_instance_interval = 3600\n", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env := []string{"OPENSTACK_LAB_DIR=" + filepath.Join(t.TempDir(), "lab"), "OPENSTACK_LAB_PORT_OFFSET=20000"}
+	t.Cleanup(func() {
+		down := exec.CommandContext(context.WithoutCancel(t.Context()), "bash", filepath.Join(scripts, "down"))
+		down.Env = append(os.Environ(), env...)
+		if output, err := down.CombinedOutput(); err != nil {
+			t.Errorf("stopping the lab: %v\n%s", err, output)
+		}
+	})
+	compareReal(t, realCloud(t, labPath(t, scripts, env...)), SoftDeleteCases())
+}
+
+func compareReal(t *testing.T, cloud *Cloud, cases []Case) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			begin := time.Now()
 			got := record(t.Context(), t, cloud, c)
@@ -77,9 +111,9 @@ func write(t *testing.T, name string, transcript []Exchange) {
 }
 
 // realCloud starts the lab, or finds it running, and logs in.
-func realCloud(t *testing.T) *Cloud {
+func realCloud(t *testing.T, cloudsFile string) *Cloud {
 	t.Helper()
-	clouds, err := ParseClouds(labClouds(t))
+	clouds, err := ParseClouds(readLab(t, cloudsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,13 +139,6 @@ func sweep(t *testing.T, cloud *Cloud) {
 	}}, t.Fatalf)
 }
 
-// labClouds runs the lab's script up, which only prints where its clouds.yaml
-// is when the lab is running already. OPENSTACK_LAB is the folder of the lab.
-func labClouds(t *testing.T) []byte {
-	t.Helper()
-	return readLab(t, labPath(t))
-}
-
 func readLab(t *testing.T, path string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -121,13 +148,15 @@ func readLab(t *testing.T, path string) []byte {
 	return content
 }
 
-func labPath(t *testing.T) string {
+// labPath runs the lab's script up, which only prints where its clouds.yaml is when
+// the lab is running already. OPENSTACK_LAB is the folder of the lab.
+func labPath(t *testing.T, lab string, env ...string) string {
 	t.Helper()
-	lab := labFolder()
 	if _, err := os.Stat(filepath.Join(lab, "up")); err != nil {
 		t.Fatalf("there is no lab with OpenStack's services, whose folder OPENSTACK_LAB names: %v", err)
 	}
 	command := exec.CommandContext(t.Context(), "bash", filepath.Join(lab, "up"))
+	command.Env = append(os.Environ(), env...)
 	var output bytes.Buffer
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {

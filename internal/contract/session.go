@@ -186,7 +186,10 @@ func (s *Session) Gone(path string) {
 		if r.Status == http.StatusNotFound {
 			return true
 		}
-		if r.Text("server", "OS-EXT-STS:task_state") != "deleting" {
+		switch {
+		case r.Text("server", "status") == "SOFT_DELETED":
+			s.Quiet(http.MethodPost, "compute", path+"/action", map[string]any{"forceDelete": nil})
+		case r.Text("server", "OS-EXT-STS:task_state") != "deleting":
 			s.Quiet(http.MethodDelete, "compute", path, nil)
 		}
 		return false

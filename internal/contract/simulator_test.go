@@ -18,12 +18,17 @@ import (
 // real services answered.
 func TestSimulator(t *testing.T) {
 	t.Parallel()
-	for _, c := range Cases() {
+	compareSimulator(t, Cases())
+}
+
+func compareSimulator(t *testing.T, cases []Case, faults ...string) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			want := golden(t, c.Name)
 			synctest.Test(t, func(t *testing.T) {
-				got := onSimulator(t, c)
+				got := onSimulator(t, c, faults)
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("the simulator answers otherwise (-real +simulator):\n%s", diff)
 				}
@@ -32,11 +37,18 @@ func TestSimulator(t *testing.T) {
 	}
 }
 
-func onSimulator(t *testing.T, c Case) []Exchange {
+func onSimulator(t *testing.T, c Case, faults []string) []Exchange {
 	t.Helper()
 	sim, err := openstacksim.New(openstacksim.Options{})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, fault := range faults {
+		rule, err := openstacksim.ParseRule(fault)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sim.Inject(rule)
 	}
 	clouds, err := ParseClouds(sim.CloudsYAML("http://simulator"))
 	if err != nil {

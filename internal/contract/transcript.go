@@ -35,7 +35,7 @@ func newScrubber(endpoints map[string]string) *scrubber {
 	var pairs []pair
 	for service, endpoint := range endpoints {
 		pairs = append(pairs, pair{endpoint, "<" + service + ">"})
-		if root := rootOf(endpoint); root != endpoint {
+		if root := rootOf(endpoint); root != endpoint && service != "legacy" { // whose root is Nova's
 			pairs = append(pairs, pair{root, "<" + service + " root>"})
 		}
 	}

@@ -13,6 +13,7 @@ import (
 type network struct {
 	Network
 	subnet4, subnet6 string // IDs
+	subnetName       string // as asked for
 	created          time.Time
 	used             map[netip.Addr]bool
 }
@@ -24,8 +25,11 @@ func (s *Simulator) neutronRoutes() []route {
 		{http.MethodGet, root, OpNetworkInfo, true, s.neutronVersions},
 		{http.MethodGet, root + "/extensions", OpNetworkInfo, false, s.neutronExtensions},
 		{http.MethodGet, root + "/networks", OpNetworks, false, s.listNetworks},
+		{http.MethodPost, root + "/networks", OpNetworks, false, s.createNetwork},
 		{http.MethodGet, root + "/networks/{id}", OpNetworks, false, s.showNetwork},
+		{http.MethodDelete, root + "/networks/{id}", OpNetworks, false, s.deleteNetwork},
 		{http.MethodGet, root + "/subnets", OpSubnets, false, s.listSubnets},
+		{http.MethodPost, root + "/subnets", OpSubnets, false, s.createSubnet},
 		{http.MethodGet, root + "/subnets/{id}", OpSubnets, false, s.showSubnet},
 		{http.MethodGet, root + "/security-groups", OpSecurityGroup, false, s.listSecurityGroups},
 		{http.MethodGet, root + "/security-groups/{id}", OpSecurityGroup, false, s.showSecurityGroup},
@@ -148,8 +152,12 @@ func subnetView(n *network, id string, prefix netip.Prefix, dns []string) map[st
 	if prefix.Addr().Is6() {
 		version, mode, suffix = 6, "slaac", "-v6"
 	}
+	name := n.Name + suffix
+	if n.subnetName != "" {
+		name = n.subnetName
+	}
 	return map[string]any{
-		"id": id, "name": n.Name + suffix, "tenant_id": n.Project, "project_id": n.Project, "network_id": n.ID,
+		"id": id, "name": name, "tenant_id": n.Project, "project_id": n.Project, "network_id": n.ID,
 		"ip_version": version, "subnetpool_id": nil, "enable_dhcp": true, "ipv6_ra_mode": mode, "ipv6_address_mode": mode,
 		"gateway_ip": prefix.Masked().Addr().Next().String(), "cidr": prefix.String(), "host_routes": []any{},
 		"allocation_pools": []any{map[string]any{"start": prefix.Masked().Addr().Next().Next().String(), "end": lastAddress(prefix).String()}},

@@ -130,9 +130,13 @@ func (s *Simulator) computeDocument(c *call) map[string]any {
 
 // novaLinks are the two links of a thing of Nova.
 func novaLinks(c *call, kind, id string) []link {
+	self, rest := c.root(serviceCompute)+"/v2.1", c.root(serviceCompute)
+	if c.legacy {
+		self, rest = rest+"/v2/"+c.auth.project.ID, rest+"/"+c.auth.project.ID
+	}
 	return []link{
-		{Rel: "self", Href: fmt.Sprintf("%s/v2.1/%s/%s", c.root(serviceCompute), kind, id)},
-		{Rel: "bookmark", Href: fmt.Sprintf("%s/%s/%s", c.root(serviceCompute), kind, id)},
+		{Rel: "self", Href: fmt.Sprintf("%s/%s/%s", self, kind, id)},
+		{Rel: "bookmark", Href: fmt.Sprintf("%s/%s/%s", rest, kind, id)},
 	}
 }
 

@@ -102,8 +102,10 @@ func (s *Simulator) view(c *call, srv *server, single bool) serverView {
 		v.Fault = &faultView{Code: srv.fault.code, Created: s.stamp(srv.fault.at, withZone), Message: srv.fault.message}
 	}
 	if len(v.Addresses) > 0 {
-		for _, name := range srv.wantGroups {
-			v.SecurityGroups = append(v.SecurityGroups, nameRef{name})
+		for range srv.ports { // each has them
+			for _, name := range srv.wantGroups {
+				v.SecurityGroups = append(v.SecurityGroups, nameRef{name})
+			}
 		}
 	}
 	s.viewEnd(srv, &v)
