@@ -58,7 +58,7 @@ func inspect(ctx context.Context, raw []byte, opts []Option) inspection {
 	if err == nil {
 		report.findings = []Finding{good("configuration", "group "+config.Name+", tag "+config.Tag)}
 	}
-	if config.Cloud == "" {
+	if config.Cloud == "" && !config.AuthFromEnv {
 		report.findings = append(report.findings, config.Server.localFindings()...)
 		return report
 	}

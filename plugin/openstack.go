@@ -179,7 +179,7 @@ func (o *openstack) server(s cloud.Server) fleet.Server {
 		case internal == "":
 			// Without an address the runner would connect to itself.
 			server.Phase = fleet.Building
-			server.Detail += ", without an address to connect to"
+			server.Detail += ", without an address to connect to: address_family is " + o.config.AddressFamily
 		case external == "" && o.config.WaitForFloatingIP:
 			server.Phase = fleet.Building
 			server.Detail += ", without a floating address yet"
