@@ -130,6 +130,10 @@ func closedRules() []closed {
 	return []closed{
 		{"plugin/internal/fleet", []string{own("plugin/internal/backoff")}, "group logic is tested without a cloud"},
 		{"plugin/internal/backoff", nil, "a leaf"},
+		{
+			"plugin/internal/peers", []string{"github.com/gofrs/flock", own("internal/access"), own("internal/durable")},
+			"which processes live is told without a cloud",
+		},
 		{"internal/durable", []string{"golang.org/x/sys/unix"}, "a leaf, which the plugin needs too"},
 		{"internal/plaintext", nil, "a leaf, which the plugin needs too"},
 		{"installer/version", nil, "a leaf, which publishing needs too"},
