@@ -62,15 +62,7 @@ func (p Process) IsSelf() bool { return p.PID == os.Getpid() && p.Space == space
 // RunnerGone reports whether the process that started this one has ended. It is
 // false when that cannot be told.
 func (p Process) RunnerGone() bool {
-	if p.Runner <= 0 || p.Space != space() {
-		return false
-	}
-	runner, err := os.FindProcess(p.Runner)
-	if err != nil {
-		return true
-	}
-	defer func() { _ = runner.Release() }()
-	return errors.Is(runner.Signal(nothing), os.ErrProcessDone)
+	return p.Runner > 0 && p.Space == space() && ended(p.Runner)
 }
 
 // State is what is known of a process.

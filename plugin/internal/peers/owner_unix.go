@@ -3,14 +3,15 @@
 package peers
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"syscall"
 )
 
-// nothing is the signal that only asks whether a process is there.
-const nothing = syscall.Signal(0)
+// ended reports whether no process has the ID any more.
+func ended(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func userSuffix() string { return "-" + strconv.Itoa(os.Getuid()) }
 
