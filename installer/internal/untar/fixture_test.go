@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
@@ -88,8 +89,12 @@ func flip(b []byte, at int) []byte {
 	return b
 }
 
-func tree(t *testing.T, dir string) map[string]string {
+func tree(t *testing.T, dir string, files []untar.File) map[string]string {
 	t.Helper()
+	reported := map[string]fs.FileMode{}
+	for _, f := range files {
+		reported[f.Name] = f.Mode
+	}
 	found := map[string]string{}
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -102,6 +107,9 @@ func tree(t *testing.T, dir string) map[string]string {
 		content, err := os.ReadFile(path)
 		name, _ := filepath.Rel(dir, path)
 		mode := fmt.Sprintf("%o", info.Mode().Perm())
+		if runtime.GOOS == "windows" { // whose files have none
+			mode = fmt.Sprintf("%o", reported[filepath.ToSlash(name)])
+		}
 		if info.Mode()&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0 {
 			mode = info.Mode().String()
 		}

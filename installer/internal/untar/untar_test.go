@@ -98,7 +98,7 @@ func TestExtract(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s: %v", encoding, err)
 				}
-				if diff := cmp.Diff(test.want, tree(t, dir)); diff != "" {
+				if diff := cmp.Diff(test.want, tree(t, dir, files)); diff != "" {
 					t.Errorf("%s (-want +got):\n%s", encoding, diff)
 				}
 				for _, f := range files {
