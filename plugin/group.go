@@ -160,7 +160,7 @@ func (c *Config) check() error {
 func dial(ctx context.Context, config Config, opts options, logger hclog.Logger) (*cloud.Client, error) {
 	return cloud.Connect(ctx, cloud.Options{
 		Cloud: config.Cloud, CloudsFile: config.CloudsConfig, FromEnv: config.AuthFromEnv, LookupEnv: os.LookupEnv,
-		VolumeType: config.Server.VolumeType != "", Calls: config.calls(), Transport: opts.transport,
+		VolumeType: config.Server.VolumeType != "", Calls: config.calls(), Transport: opts.transport, Hidden: config.Server.hidden(),
 		UserAgent: "fleeting-plugin-openstack/" + versionInfo(opts).Version, Log: slogger(logger), Retrying: opts.retrying,
 	})
 }

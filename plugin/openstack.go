@@ -26,8 +26,6 @@ type openstack struct {
 // newOpenStack returns a cloud whose servers can be listed and deleted. To create
 // some, its supply has to look up what they are made of.
 func newOpenStack(client *cloud.Client, config Config, logger hclog.Logger) *openstack {
-	client.Hide(config.Server.UserData)
-	client.Hide(slices.Collect(maps.Values(config.Server.Metadata))...)
 	supply := newSupply(client, config, logger)
 	return &openstack{
 		client:    client,

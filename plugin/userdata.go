@@ -5,7 +5,9 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
@@ -58,4 +60,11 @@ func compress(data []byte) []byte {
 	_, _ = w.Write(data)                                  // a buffer does not fail
 	_ = w.Close()
 	return b.Bytes()
+}
+
+// hidden are the texts of servers that no message may show. What is wrong with
+// user data is said elsewhere.
+func (s *ServerConfig) hidden() []string {
+	data, _ := s.loadUserData()
+	return append(slices.Collect(maps.Values(s.Metadata)), s.UserData, string(data))
 }

@@ -28,6 +28,9 @@ type Options struct {
 	// Transport carries the requests in place of the network's; then the entry's
 	// certificates have no effect. Nil for the network.
 	Transport http.RoundTripper
+	// Hidden are texts that requests will carry, such as user data. They are kept
+	// out of the messages of errors, should the cloud repeat them.
+	Hidden []string
 	// Log receives retries at debug level. Nil discards.
 	Log *slog.Logger
 	// Retrying is told of each call that failed and is tried again. Calls may
@@ -81,10 +84,6 @@ func (c *Client) Microversion() Microversion { return Microversion{int(c.minor.L
 // Place is where servers are made, for people: the project that the token is
 // scoped to, and the region.
 func (c *Client) Place() string { return c.session.here().String() }
-
-// Hide keeps texts that requests carry, such as user data, out of the messages of
-// errors, should the cloud repeat them.
-func (c *Client) Hide(texts ...string) { c.session.secrets.addSent(texts...) }
 
 // Close ends idle connections.
 func (c *Client) Close() { c.session.transport.close() }

@@ -105,8 +105,7 @@ type Accepted struct{ ID, RequestID string }
 // is sent once: an error for which [Doubtful] holds leaves open whether the server
 // exists, after any other it does not.
 func (c *Client) CreateServer(ctx context.Context, spec ServerSpec) (accepted Accepted, err error) {
-	c.Hide(string(spec.UserData))
-	c.Hide(slices.Collect(maps.Values(spec.Metadata))...)
+	c.session.secrets.addSent(append(slices.Collect(maps.Values(spec.Metadata)), string(spec.UserData))...)
 	err = c.do(ctx, call{
 		op: "create server " + spec.Name, method: http.MethodPost, service: compute, path: "servers",
 		body: spec.wire(), changes: true, once: true, ok: []int{http.StatusAccepted, http.StatusOK, http.StatusCreated},

@@ -2,6 +2,9 @@ package cloud
 
 import (
 	"encoding/base64"
+	"encoding/json"
+	"html"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -43,9 +46,18 @@ func (r *redactor) addFixed(secrets ...string) {
 	defer r.mu.Unlock()
 	for _, secret := range secrets {
 		if len(secret) >= leastSecret {
-			r.fixed = append(r.fixed, secret)
+			r.fixed = append(r.fixed, spellings(secret)...)
 		}
 	}
+}
+
+// spellings are how a text stands in JSON, in HTML, in an address, and in base64.
+func spellings(text string) []string {
+	quoted, _ := json.Marshal(text) // text has a form in JSON
+	return slices.Compact(slices.Sorted(slices.Values([]string{
+		text, string(quoted[1 : len(quoted)-1]), html.EscapeString(text), url.QueryEscape(text), url.PathEscape(text),
+		base64.StdEncoding.EncodeToString([]byte(text)),
+	})))
 }
 
 // setLogin adds the secrets of the present credentials.
@@ -60,7 +72,7 @@ func (r *redactor) setLogin(secrets ...string) {
 	r.login = r.login[max(0, len(r.login)-loginsKept):]
 }
 
-// addSent adds texts that requests carry. Nova gets user data in base64.
+// addSent adds texts that requests carry; Nova gets user data in base64.
 func (r *redactor) addSent(texts ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +84,7 @@ func (r *redactor) addSent(texts ...string) {
 			r.known = map[string]bool{}
 		}
 		r.known[text] = true
-		for _, form := range []string{text, base64.StdEncoding.EncodeToString([]byte(text))} {
+		for _, form := range spellings(text) {
 			if letters, _ := lettersOf(form); len(letters) >= leastSent {
 				r.sent = append(r.sent, letters)
 			}
@@ -96,7 +108,11 @@ func (r *redactor) hide(message string) string {
 	}
 	letters, places := lettersOf(message)
 	r.mu.Lock()
-	for _, secret := range slices.Concat(r.fixed, r.login) {
+	secrets := slices.Clone(r.fixed)
+	for _, secret := range r.login {
+		secrets = append(secrets, spellings(secret)...)
+	}
+	for _, secret := range secrets {
 		if at := firstRun(message, secret, secretRun); at >= 0 {
 			end = min(end, at)
 		}

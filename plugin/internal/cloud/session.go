@@ -55,6 +55,7 @@ func openSession(ctx context.Context, opts Options) (*session, error) {
 	}}
 	s.provider.UseTokenLock()
 	s.secrets.addFixed(proxySecrets(opts.LookupEnv)...)
+	s.secrets.addSent(opts.Hidden...)
 	s.identify(s.provider)
 	if err := s.authenticate(ctx); err != nil {
 		return nil, err
