@@ -21,6 +21,12 @@ func TestSimulator(t *testing.T) {
 	compareSimulator(t, Cases())
 }
 
+// TestSimulatorThatSoftDeletes does so for the cases of such a cloud.
+func TestSimulatorThatSoftDeletes(t *testing.T) {
+	t.Parallel()
+	compareSimulator(t, SoftDeleteCases(), "soft-delete")
+}
+
 func compareSimulator(t *testing.T, cases []Case, faults ...string) {
 	t.Helper()
 	for _, c := range cases {

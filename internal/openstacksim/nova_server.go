@@ -143,16 +143,16 @@ func activeStatus(task string) string {
 }
 
 // powerOf is Nova's number for the power of a server that came to a state;
-// a server in ERROR keeps the power it had.
+// in ERROR, and kept after a deletion, it keeps the power it had.
 func powerOf(state vmState, before int) int {
 	switch state {
 	case vmActive:
 		return 1
 	case vmPaused:
 		return 3
-	case vmStopped, vmSuspended, vmShelved, vmSoftDeleted:
+	case vmStopped, vmSuspended, vmShelved:
 		return 4
-	case vmError:
+	case vmError, vmSoftDeleted:
 		return before
 	case vmBuilding, vmDeleted:
 		return 0
