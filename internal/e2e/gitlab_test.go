@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"hash/crc32"
@@ -175,14 +176,14 @@ func (j *job) payload(url string) any {
 
 func (j *job) token() string { return fmt.Sprintf("job-%d", j.id) }
 
-// known finds the job that a request is about.
-func (g *gitlab) known(r *http.Request) (*job, error) {
+// known finds the job that a request with a token is about.
+func (g *gitlab) known(r *http.Request, token string) (*job, error) {
 	for _, j := range g.jobs {
-		if fmt.Sprint(j.id) == r.PathValue("id") && j.token() == r.Header.Get("JOB-TOKEN") {
+		if fmt.Sprint(j.id) == r.PathValue("id") && j.token() == token {
 			return j, nil
 		}
 	}
-	return nil, fmt.Errorf("no such job for the token %q", r.Header.Get("JOB-TOKEN"))
+	return nil, fmt.Errorf("no such job for the token %q", token)
 }
 
 // answer tells the runner that the job is to go on or to end, and to come again
@@ -199,11 +200,8 @@ func (j *job) answer(w http.ResponseWriter, code int) {
 
 // update is PUT /jobs/:id: the job goes on, or has ended.
 func (g *gitlab) update(w http.ResponseWriter, r *http.Request) (int, error) {
-	j, err := g.known(r)
-	if err != nil {
-		return http.StatusForbidden, err
-	}
 	var said struct {
+		Token         string // of runners before the header for it
 		State         string
 		FailureReason string `json:"failure_reason"`
 		ExitCode      int    `json:"exit_code"`
@@ -214,6 +212,10 @@ func (g *gitlab) update(w http.ResponseWriter, r *http.Request) (int, error) {
 	}
 	if err := json.NewDecoder(io.LimitReader(r.Body, traceLimit)).Decode(&said); err != nil {
 		return http.StatusBadRequest, err
+	}
+	j, err := g.known(r, cmp.Or(r.Header.Get("JOB-TOKEN"), said.Token))
+	if err != nil {
+		return http.StatusForbidden, err
 	}
 	switch {
 	case ended(j.state):
@@ -235,7 +237,7 @@ func (g *gitlab) update(w http.ResponseWriter, r *http.Request) (int, error) {
 
 // append is PATCH /jobs/:id/trace: more of what the job wrote.
 func (g *gitlab) append(w http.ResponseWriter, r *http.Request) (int, error) {
-	j, err := g.known(r)
+	j, err := g.known(r, r.Header.Get("JOB-TOKEN"))
 	if err != nil {
 		return http.StatusForbidden, err
 	}

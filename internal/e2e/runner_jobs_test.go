@@ -150,10 +150,10 @@ func (s *site) awaitNone(t *testing.T) {
 }
 
 // host is the server on which a job runs, by a line of its own that has it before
-// what the job does. The runner puts the time before each line.
+// what the job does. Later runners put the time before each line.
 func (j job) host(t *testing.T, does string) string {
 	t.Helper()
-	found := regexp.MustCompile(`(?m) (runner-\S+) ` + does + `$`).FindStringSubmatch(string(j.trace))
+	found := regexp.MustCompile(`(?m)(?:^| )(runner-\S+) ` + does + `$`).FindStringSubmatch(string(j.trace))
 	if found == nil {
 		t.Fatalf("job %s does not say where it is that it %s:\n%s", j.name, does, j.trace)
 	}
