@@ -15,7 +15,7 @@ import (
 var ErrOthers = errors.New("other users may write it")
 
 // Access says who else than the user of this process and the administrators may
-// do something, for people; "" is nobody.
+// do something, for messages; "" means no one.
 type Access struct {
 	Write, Read string
 	// replace is who may put another file or folder in the place of one that is in

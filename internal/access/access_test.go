@@ -13,7 +13,7 @@ import (
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ write, read bool }{
-		"nobody else": {}, "others read": {read: true}, "others write": {write: true}, "others do both": {write: true, read: true},
+		"no one else": {}, "others read": {read: true}, "others write": {write: true}, "others do both": {write: true, read: true},
 	} {
 		for _, folder := range []bool{true, false} {
 			path := filepath.Join(t.TempDir(), "it")

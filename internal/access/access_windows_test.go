@@ -50,7 +50,7 @@ func setList(t *testing.T, path, sddl string) {
 	}
 }
 
-// TestJunction: a junction is no folder, wherever it leads.
+// TestJunction: a junction does not count as a folder, wherever it leads.
 func TestJunction(t *testing.T) {
 	t.Parallel()
 	junction := filepath.Join(t.TempDir(), "junction")

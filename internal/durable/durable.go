@@ -24,7 +24,7 @@ import (
 
 // WriteFile writes or replaces a file. Its mode is the given one, whatever the
 // umask and the mode of the file before. The folder must be there. A link stays,
-// and what it stands for is written, there or not: for files that users name.
+// and the file that it points to is written, there or not: for files that users name.
 func WriteFile(path string, content []byte, mode fs.FileMode) error {
 	return Write(path, mode, func(w io.Writer) error {
 		_, err := w.Write(content)

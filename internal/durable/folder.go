@@ -19,7 +19,7 @@ const (
 )
 
 // Unfinished reports whether a folder of that name is what [PlaceDir] leaves
-// beside its target when it is killed. It is of no use to anybody.
+// beside its target when it is killed. It can be removed.
 func Unfinished(name string) bool { return strings.HasPrefix(name, unfinished) }
 
 // Interrupted returns the folder that was to be placed or taken, if a name is one

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSharedFolders holds that what other users may write is no place, at any
+// TestSharedFolders checks that a folder that other users may write is left out, at any
 // level beneath ProgramData, and that the user's own places stay.
 func TestSharedFolders(t *testing.T) {
 	t.Parallel()

@@ -55,8 +55,8 @@ func plainPath(root *os.Root, name string) error {
 	return nil
 }
 
-// clear removes what is staged for a plugin, but what is in use: whoever comes
-// next tries again. It never follows a link out of the store, even one that is
+// clear removes what is staged for a plugin, except files in use: the next process
+// tries again. It never follows a link out of the store, even one that is
 // made at this moment. What a killed process took from its place comes back first.
 func (s *Store) clear(p Plugin) error {
 	if err := s.recover(p); err != nil {

@@ -67,7 +67,7 @@ func TestRemoveRunning(t *testing.T) {
 
 // TestRecovered: a kill between the two steps in which a version is replaced where
 // folders cannot change places, or in the middle of taking its files one by one.
-// Whoever comes next puts it back, be it for the plugin or for all.
+// The next process puts it back, whether it works on the plugin or on all.
 func TestRecovered(t *testing.T) {
 	t.Parallel()
 	for name, left := range map[string]struct{ in, target []string }{

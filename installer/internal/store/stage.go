@@ -161,6 +161,6 @@ func placeBeneath(dir, target string) error {
 
 const (
 	placeAttempts = 10
-	// stagedName is no version.
+	// stagedName cannot be read as a version.
 	stagedName = "new"
 )

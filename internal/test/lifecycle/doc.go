@@ -2,6 +2,6 @@
 // the real commands as processes of their own: from the package to the removal of
 // what ran meanwhile.
 //
-// It is for tests only. [make windows] runs it under Wine, where there is no go
-// command; see TestPrepare.
+// It is for tests only. make windows runs it under Wine, without a go command; see
+// TestPrepare.
 package lifecycle

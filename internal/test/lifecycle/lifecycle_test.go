@@ -161,7 +161,7 @@ func (l *life) install(t *testing.T) {
 	}
 }
 
-// start starts the plugin that a reference stands for as the runner does, until
+// start starts the installed plugin as the runner does, until
 // stop is called.
 func (l *life) start(t *testing.T) (stop func()) {
 	t.Helper()
@@ -292,7 +292,7 @@ func (l *life) kill(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(l.dir, "registry.test", "team", "plugin", versions[1])); err != nil && runtime.GOOS == "linux" {
 			t.Fatalf("no version at all: %v", err)
 		}
-		// Where folders change places in two steps, whoever comes next ends it.
+		// Where folders change places in two steps, the next process ends it.
 		l.prune(t)
 		l.tool(t, "verify", "--installed")
 		l.tool(t, "lookpath", alias)

@@ -22,7 +22,7 @@ const (
 var versions = []string{"1.0.0", "1.1.0"} //nolint:gochecknoglobals // never changed
 
 // TestPrepare builds what the life is tried with, for a system without a go
-// command. It is no test.
+// command. It is not a test.
 func TestPrepare(t *testing.T) {
 	if dir := os.Getenv(prepareTo); dir != "" {
 		prepare(t, dir, os.Getenv(prepareFor))
