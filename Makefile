@@ -53,7 +53,7 @@ define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
 
-.PHONY: build test lint systems windows component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e fixtures docs pictures recordings \
+.PHONY: build test lint systems windows component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e e2e-runners fixtures docs pictures recordings \
 	release-rehearsal ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -162,7 +162,10 @@ interop: ## compare with cosign and the runner's installer (builds them)
 
 e2e: ## run the artifact in real container software and GitLab Runner (Debian packages, root); KUBELET=1 builds and runs a kubelet, too
 	cd $(KUBE) && $(LINT) run ./...
-	E2E_KUBELET='$(KUBELET)' $(GO) test -count=1 -tags e2e -timeout 40m -v ./internal/e2e
+	E2E_KUBELET='$(KUBELET)' $(GO) test -count=1 -tags e2e -timeout 40m -v -skip '^TestRunners$$' ./internal/e2e
+
+e2e-runners: ## run jobs in bad weather with GitLab Runner (E2E_RUNNERS: executables, with colons between; root)
+	$(GO) test -count=1 -tags e2e -timeout 90m -v -run '^TestRunners$$' ./internal/e2e
 
 fixtures: ## write the recorded signatures used by tests anew
 	$(GO) generate ./internal/trusttest/...
