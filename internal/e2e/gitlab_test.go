@@ -130,6 +130,16 @@ func (g *gitlab) awaitEnd(t *testing.T, j *job) job {
 	return g.look(j)
 }
 
+// awaitSuccess waits until jobs have ended, each as it should.
+func (g *gitlab) awaitSuccess(t *testing.T, jobs ...*job) {
+	t.Helper()
+	for _, j := range jobs {
+		if ended := g.awaitEnd(t, j); ended.state != "success" {
+			t.Errorf("job %s: %s:\n%s", j.name, ended.verdict(), ended.trace)
+		}
+	}
+}
+
 func ended(state string) bool { return state == "success" || state == "failed" }
 
 // request is POST /jobs/request: the next job, if there is one.

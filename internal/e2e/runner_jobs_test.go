@@ -278,11 +278,7 @@ func quotaOfTwo(t *testing.T, s *site) {
 		t.Errorf("%d jobs began, on %v", begun(), list)
 	}
 	writeFile(t, gate, "")
-	for _, j := range jobs {
-		if ended := s.gitlab.awaitEnd(t, j); ended.state != "success" {
-			t.Errorf("job %s: %s:\n%s", j.name, ended.verdict(), ended.trace)
-		}
-	}
+	s.gitlab.awaitSuccess(t, jobs...)
 	s.awaitNone(t)
 }
 

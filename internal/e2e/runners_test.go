@@ -80,9 +80,7 @@ func rotated(t *testing.T, s *site) {
 	s.gitlab.accept(renewed)
 	s.rewriteConfig(t, runnerToken, renewed)
 	after := s.gitlab.add("three", `echo "$HOSTNAME begins"`)
-	if ended := s.gitlab.awaitEnd(t, after); ended.state != "success" {
-		t.Errorf("the job of the new token: %s:\n%s", ended.verdict(), ended.trace)
-	}
+	s.gitlab.awaitSuccess(t, after)
 	s.awaitSaid(t, "another process of this runner serves the group")
 	list := s.servers(t)
 	for _, j := range before {
@@ -91,11 +89,7 @@ func rotated(t *testing.T, s *site) {
 		}
 	}
 	writeFile(t, gate, "")
-	for _, j := range before {
-		if ended := s.gitlab.awaitEnd(t, j); ended.state != "success" {
-			t.Errorf("job %s, which ran when the token was changed: %s:\n%s", j.name, ended.verdict(), ended.trace)
-		}
-	}
+	s.gitlab.awaitSuccess(t, before...)
 	s.awaitNone(t)
 }
 
@@ -112,9 +106,7 @@ func pluginKilled(t *testing.T, s *site) {
 	s.awaitSaid(t, "connect: connection refused")
 	waits := s.gitlab.add("waits", "echo not to be")
 	writeFile(t, gate, "")
-	if ended := s.gitlab.awaitEnd(t, runs); ended.state != "success" {
-		t.Errorf("the job that ran: %s:\n%s", ended.verdict(), ended.trace)
-	}
+	s.gitlab.awaitSuccess(t, runs)
 	if left := s.servers(t); s.serving(t) || len(left) != 1 {
 		t.Errorf("a plugin serves: %v; servers: %v", s.serving(t), left)
 	}
@@ -126,10 +118,7 @@ func pluginKilled(t *testing.T, s *site) {
 	}
 	await(t, "the end of the runner", func() bool { return over(runner.Pid) })
 	s.start(t)
-	after := s.gitlab.add("after", `echo "$HOSTNAME begins"`)
-	if ended := s.gitlab.awaitEnd(t, after); ended.state != "success" {
-		t.Errorf("after the restart: %s:\n%s", ended.verdict(), ended.trace)
-	}
+	s.gitlab.awaitSuccess(t, s.gitlab.add("after", `echo "$HOSTNAME begins"`))
 	s.awaitNone(t)
 }
 
