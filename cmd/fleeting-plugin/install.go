@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -106,23 +108,49 @@ func nowhere(context.Context, installer.Reference) (installer.Source, error) {
 }
 
 func (c *installCmd) install(ctx context.Context, i *installer.Installer, refs []installer.Reference, progress *progressBars) error {
-	installed := []installer.Installed{}
-	err := each(ctx, refs, func(ref installer.Reference) error {
-		do := i.Install
-		if c.offline && c.flags.from == "" {
-			do = i.Ensure
-		}
-		one, err := do(ctx, ref, c.opts)
-		progress.close()
-		if err == nil {
-			installed = append(installed, one)
-		}
-		return err
+	do := i.Install
+	if c.offline && c.flags.from == "" {
+		do = i.Ensure
+	}
+	return installAll(ctx, c.app, refs, progress, func(ref installer.Reference) (installer.Installed, error) {
+		return do(ctx, ref, c.opts)
 	})
+}
+
+// installAll installs plugins side by side, and prints what is installed.
+func installAll(ctx context.Context, app *cli.App, refs []installer.Reference, progress *progressBars, do func(installer.Reference) (installer.Installed, error)) error {
+	groups, err := together(ctx, byPlugin(refs), func(refs []installer.Reference) (partly, error) {
+		var done partly
+		for _, ref := range refs {
+			one, err := do(ref)
+			if err != nil {
+				done.problems = append(done.problems, err)
+				continue
+			}
+			done.installed = append(done.installed, one)
+		}
+		return done, nil
+	})
+	progress.close()
+	installed, problems := []installer.Installed{}, []error{}
+	for _, group := range groups {
+		installed, problems = append(installed, group.installed...), append(problems, group.problems...)
+	}
+	if err == nil && len(problems) == 1 {
+		err = problems[0]
+	} else {
+		err = errors.Join(append(problems, err)...)
+	}
 	if err != nil && len(installed) == 0 {
 		return err
 	}
-	return errors.Join(c.app.Print(installed, func(p *cli.Page) { writeInstalled(p, installed) }), err)
+	return errors.Join(app.Print(installed, func(p *cli.Page) { writeInstalled(p, installed) }), err)
+}
+
+// partly is what came of the references of one plugin.
+type partly struct {
+	installed []installer.Installed
+	problems  []error
 }
 
 func writeInstalled(p *cli.Page, installed []installer.Installed) {
@@ -176,30 +204,57 @@ func wanted(app *cli.App, args []string, config string) ([]installer.Reference, 
 	return refs, nil
 }
 
-// progressBars turns the installer's events into one bar at a time.
+// progressBars turns the installer's events into one bar for all that is
+// downloaded at a time.
 type progressBars struct {
-	app  *cli.App
-	bar  *cli.Progress
-	done int64
+	app *cli.App
+
+	mu    sync.Mutex
+	bar   *cli.Progress
+	loads map[string]installer.Event
 }
 
 func (p *progressBars) event(e installer.Event) {
 	switch e.Step {
 	case installer.StepDownloading:
-		if p.bar == nil || e.Done < p.done {
-			p.close()
-			p.bar = p.app.Progress(e.Reference.Name()+" "+e.Version.String(), e.Total)
-		}
-		p.bar.Add(e.Done - p.done)
-		p.done = e.Done
+		p.downloading(e)
 	case installer.StepResolved, installer.StepVerified, installer.StepInstalled:
 		p.app.Logger().Debug("installing", "step", string(e.Step), "reference", e.Reference.String(), "version", e.Version.String())
 	}
 }
 
+func (p *progressBars) downloading(e installer.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.loads == nil {
+		p.loads = map[string]installer.Event{}
+	}
+	p.loads[e.Reference.String()] = e
+	var done, total int64
+	for _, load := range p.loads {
+		done, total = done+load.Done, total+load.Total
+	}
+	if p.bar == nil {
+		p.bar = p.app.Progress(e.Reference.Name()+" "+e.Version.String(), total)
+	}
+	if len(p.loads) > 1 {
+		p.bar.Describe(fmt.Sprintf("%d plugins", len(p.loads)))
+	}
+	p.bar.Set(done, total)
+	if done == total {
+		p.end()
+	}
+}
+
 func (p *progressBars) close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.end()
+}
+
+func (p *progressBars) end() {
 	if p.bar != nil {
 		_ = p.bar.Close()
 	}
-	p.bar, p.done = nil, 0
+	p.bar, p.loads = nil, nil
 }

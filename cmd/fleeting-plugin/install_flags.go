@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
@@ -393,6 +394,58 @@ func parseReferences(args []string) ([]installer.Reference, error) {
 		refs = append(refs, ref)
 	}
 	return refs, nil
+}
+
+// atOnce is how many plugins are looked at side by side: the time goes into
+// waiting for registries.
+const atOnce = 8
+
+// together does something for every element, several side by side, and returns
+// the results in the order of the list, also if some failed. One failure keeps
+// its exit code; of several the first decides.
+func together[T, R any](ctx context.Context, list []T, do func(T) (R, error)) ([]R, error) {
+	results, failures := make([]R, len(list)), make([]error, len(list))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for n, one := range list {
+		group.Go(func() error {
+			if failures[n] = ctx.Err(); failures[n] == nil {
+				results[n], failures[n] = do(one)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+	var done []R
+	var problems []error
+	for n, err := range failures {
+		switch {
+		case err == nil:
+			done = append(done, results[n])
+		case ctx.Err() == nil || len(problems) == 0:
+			problems = append(problems, err)
+		}
+	}
+	if len(problems) == 1 {
+		return done, problems[0]
+	}
+	return done, errors.Join(problems...)
+}
+
+// byPlugin groups what is about one plugin, in the order of the list: only that
+// has to happen one after the other.
+func byPlugin(refs []installer.Reference) [][]installer.Reference {
+	var groups [][]installer.Reference
+	at := map[string]int{}
+	for _, ref := range refs {
+		n, ok := at[ref.Name()]
+		if !ok {
+			n = len(groups)
+			at[ref.Name()], groups = n, append(groups, nil)
+		}
+		groups[n] = append(groups[n], ref)
+	}
+	return groups
 }
 
 // each does something for every element, also after one has failed. One failure

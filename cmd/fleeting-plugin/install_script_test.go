@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -60,6 +62,7 @@ func TestInstallScripts(t *testing.T) {
 			env.Setenv("PRIVATE", private)
 			env.Setenv("PORT", private[strings.LastIndex(private, ":")+1:])
 			env.Setenv("PROXY", newProxy(tb, s.registry.Host))
+			env.Setenv("PAIRING", newPairing(tb, s.registry.Host))
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 			env.Setenv("FLEETING_PLUGIN_PATH", filepath.Join(env.WorkDir, "plugins"))
 			pin, err := filepath.Abs("../../docs/kubernetes/pin")
@@ -107,6 +110,39 @@ func newProxy(tb testing.TB, registry string) string {
 		if r.Header.Get("Proxy-Authorization") != want {
 			w.WriteHeader(http.StatusProxyAuthRequired)
 			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	tb.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// newPairing is a registry that lists tags to two at a time: the first waits until
+// another asks as well.
+func newPairing(tb testing.TB, registry string) string {
+	tb.Helper()
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: registry})
+	var mu sync.Mutex
+	var waiting chan struct{}
+	meet := func() <-chan struct{} {
+		mu.Lock()
+		defer mu.Unlock()
+		met := waiting
+		if met == nil {
+			waiting = make(chan struct{})
+			return waiting
+		}
+		close(met)
+		waiting = nil
+		return met
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/tags/list") {
+			select {
+			case <-meet():
+			case <-r.Context().Done():
+				return
+			}
 		}
 		forward.ServeHTTP(w, r)
 	}))

@@ -79,15 +79,19 @@ signer and an older version than locked are refused.`,
 		if err != nil {
 			return err
 		}
-		err = each(cmd.Context(), refs, func(ref installer.Reference) error {
-			next, err := i.Lock(cmd.Context(), lock, ref, installer.LockOptions{As: as, ChangeOptions: *opts})
-			if err == nil {
-				lock = next
+		before := lock
+		locked, err := together(cmd.Context(), refs, func(ref installer.Reference) (installer.Locked, error) {
+			after, err := i.Lock(cmd.Context(), before, ref, installer.LockOptions{As: as, ChangeOptions: *opts})
+			if err != nil {
+				return installer.Locked{}, err
 			}
-			return err
+			return after.Find(ref)
 		})
 		if err != nil {
 			return err // all or nothing: a lock of half the plugins would mislead
+		}
+		for _, one := range locked {
+			lock = lock.With(one)
 		}
 		if err := writeLock(name, lock); err != nil {
 			return err
@@ -116,17 +120,7 @@ func writeLock(name string, lock installer.Lock) error {
 
 // installLocked installs exactly what a lock has.
 func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lock installer.Lock, refs []installer.Reference, progress *progressBars) error {
-	installed := []installer.Installed{}
-	err := each(ctx, refs, func(ref installer.Reference) error {
-		one, err := i.InstallLocked(ctx, lock, ref)
-		progress.close()
-		if err == nil {
-			installed = append(installed, one)
-		}
-		return err
+	return installAll(ctx, app, refs, progress, func(ref installer.Reference) (installer.Installed, error) {
+		return i.InstallLocked(ctx, lock, ref)
 	})
-	if err != nil && len(installed) == 0 {
-		return err
-	}
-	return errors.Join(app.Print(installed, func(p *cli.Page) { writeInstalled(p, installed) }), err)
 }

@@ -33,13 +33,8 @@ verified, downloaded or changed.`,
 		if err != nil {
 			return err
 		}
-		var resolved []installer.Resolution
-		err = each(cmd.Context(), refs, func(ref installer.Reference) error {
-			r, err := i.Resolve(cmd.Context(), ref)
-			if err == nil {
-				resolved = append(resolved, r)
-			}
-			return err
+		resolved, err := together(cmd.Context(), refs, func(ref installer.Reference) (installer.Resolution, error) {
+			return i.Resolve(cmd.Context(), ref)
 		})
 		if len(resolved) == 0 {
 			return err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -46,15 +47,10 @@ goes on with what it has started.`,
 		if err != nil {
 			return err
 		}
-		upgraded := []installer.Installed{}
-		err = each(cmd.Context(), newest, func(from installer.Installed) error {
-			one, err := i.Upgrade(cmd.Context(), from, *opts)
-			progress.close()
-			if err == nil {
-				upgraded = append(upgraded, one)
-			}
-			return err
+		upgraded, err := together(cmd.Context(), newest, func(from installer.Installed) (installer.Installed, error) {
+			return i.Upgrade(cmd.Context(), from, *opts)
 		})
+		progress.close()
 		if err != nil && len(upgraded) == 0 {
 			return err
 		}
@@ -117,14 +113,10 @@ configuration. Nothing is verified or changed.`,
 		if err != nil {
 			return err
 		}
-		found := []installer.Outdated{}
-		err = each(cmd.Context(), newest, func(one installer.Installed) error {
-			outdated, err := i.Outdated(cmd.Context(), one)
-			if err == nil && (all || outdated.IsOutdated() || outdated.IsHeldBack()) {
-				found = append(found, outdated)
-			}
-			return err
+		found, err := together(cmd.Context(), newest, func(one installer.Installed) (installer.Outdated, error) {
+			return i.Outdated(cmd.Context(), one)
 		})
+		found = slices.DeleteFunc(found, func(o installer.Outdated) bool { return !all && !o.IsOutdated() && !o.IsHeldBack() })
 		none := ""
 		if err == nil {
 			none = upToDate(i.Folder(), newest)

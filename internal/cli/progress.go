@@ -45,6 +45,24 @@ func (p *Progress) Add(n int64) {
 	}
 }
 
+// Set moves the bar to done of total bytes.
+func (p *Progress) Set(done, total int64) {
+	if p.bar == nil {
+		return
+	}
+	if p.bar.GetMax64() != total {
+		p.bar.ChangeMax64(total)
+	}
+	_ = p.bar.Set64(done)
+}
+
+// Describe changes what the bar says.
+func (p *Progress) Describe(label string) {
+	if p.bar != nil {
+		p.bar.Describe(plaintext.Line(label))
+	}
+}
+
 // Write moves the bar on by the length of b.
 func (p *Progress) Write(b []byte) (int, error) {
 	p.Add(int64(len(b)))
