@@ -35,9 +35,9 @@ type doctor struct {
 	findings []finding
 	// told are the files and folders that others may write and that were named.
 	told map[string]bool
-	// foreign are the folders of versions that something else installed and that
-	// were named.
-	foreign map[string]bool
+	// taken are the folders of the versions that the runner takes by its
+	// configuration. Of those that something else installed, the user was told.
+	taken map[string]bool
 	// allowed says whether the policy lets in what is installed; nil without one.
 	allowed func(installer.Installed) error
 	// altered says that a problem is one for which other commands refuse.
@@ -63,9 +63,10 @@ func newDoctorCmd(app *cli.App) *cobra.Command {
 		Short: "Look for what keeps installed plugins from working",
 		Long: `Check the folder and the policy, what the runner's configuration names, as whom
 its registries would be asked, every installed file against its receipt and the
-policy, and, unless --no-start is given, that each installed executable starts and
-answers as the runner expects. Plugins are started with nothing in their
-environment but what they need for that, and stopped at once.
+policy, and, unless --no-start is given, that plugins start and answer as the
+runner expects: the versions that the configuration makes it use, and the newest
+of each plugin. Plugins are started with nothing in their environment but what
+they need for that, and stopped at once.
 
 Report other users who may write the plugins, the policy, its keys, the lock, the
 runner's configuration and the files with credentials, or a folder above them. An
@@ -76,7 +77,7 @@ executable that others may write is not started.`,
 	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		d := &doctor{app: app, folder: folder, policy: policy, registry: registry, told: map[string]bool{}, foreign: map[string]bool{}}
+		d := &doctor{app: app, folder: folder, policy: policy, registry: registry, told: map[string]bool{}, taken: map[string]bool{}}
 		d.checkPolicy()
 		folder, there := d.checkFolder()
 		if folder != nil {
@@ -280,13 +281,13 @@ func (d *doctor) checkTaken(ctx context.Context, folder *installer.Folder, p ins
 		d.add("configuration", "problem", fmt.Sprintf("runner %q: %v", p.Runner, err), "fleeting-plugin install "+p.Text)
 		return
 	}
+	d.taken[taken.Dir] = true
 	name := taken.Receipt.Name + " " + taken.Receipt.Version.String()
 	_, err = os.Stat(taken.Path)
 	switch {
 	case err != nil:
 		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which is not there: %v", p.Runner, name, err), "find out what made a folder of that name")
 	case taken.Foreign:
-		d.foreign[taken.Dir] = true
 		what, next := foreign(ctx, taken)
 		d.refuse("configuration", fmt.Sprintf("runner %q gets %s: %s", p.Runner, name, what), next)
 	default:
@@ -294,37 +295,70 @@ func (d *doctor) checkTaken(ctx context.Context, folder *installer.Folder, p ins
 	}
 }
 
+// checkInstalled looks at every installed version. It starts those that the runner
+// takes, and the newest of each plugin.
 func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, start bool) {
 	list, err := folder.List()
 	if err != nil {
 		d.add("installed", "problem", err.Error(), "")
 		return
 	}
-	for _, one := range list {
-		name := one.Receipt.Name + " " + one.Receipt.Version.String()
-		switch err := one.Verify(ctx); {
-		case one.Foreign && d.foreign[one.Dir]:
-			continue // was told of
-		case errors.Is(err, installer.ErrForeign):
-			what, next := foreign(ctx, one)
-			d.add("files", "warning", name+": "+what, next)
-			continue
-		case errors.Is(err, installer.ErrChanged):
-			d.refuse("files", err.Error(), reinstall(one.Receipt))
-			continue
-		case err != nil:
-			d.add("files", "problem", err.Error(), reinstall(one.Receipt))
-			continue
+	starting, left := map[string]bool{}, 0
+	for n, one := range list {
+		newest := n == len(list)-1 || list[n+1].Receipt.Name != one.Receipt.Name
+		starting[one.Dir] = start && (newest || d.taken[one.Dir])
+		if start && !starting[one.Dir] && !one.Foreign {
+			left++
 		}
-		d.add("files", "ok", name, "")
-		d.checkAllowed(one, name)
-		if !one.RunsHere() {
-			d.add("start", "warning", name+" is for "+one.Receipt.Platform, "")
-			continue
-		}
-		if start {
-			d.checkStart(ctx, one.Path, name)
-		}
+	}
+	progress := newReading(d.app, list)
+	looked, err := together(ctx, list, func(one installer.Installed) (*doctor, error) {
+		defer progress.read(one)
+		alone := &doctor{app: d.app, taken: d.taken, allowed: d.allowed}
+		alone.checkVersion(ctx, one, starting[one.Dir])
+		return alone, nil
+	})
+	progress.close()
+	for _, alone := range looked {
+		d.findings, d.altered = append(d.findings, alone.findings...), d.altered || alone.altered
+	}
+	if err != nil {
+		d.add("installed", "problem", "not all was looked at: "+err.Error(), "")
+	}
+	switch left {
+	case 0:
+	case 1:
+		d.add("start", "ok", "1 older version is not started", "")
+	default:
+		d.add("start", "ok", fmt.Sprintf("%d older versions are not started", left), "")
+	}
+}
+
+// checkVersion looks at one installed version.
+func (d *doctor) checkVersion(ctx context.Context, one installer.Installed, start bool) {
+	name := one.Receipt.Name + " " + one.Receipt.Version.String()
+	switch err := one.Verify(ctx); {
+	case one.Foreign && d.taken[one.Dir]:
+		return // was told of
+	case errors.Is(err, installer.ErrForeign):
+		what, next := foreign(ctx, one)
+		d.add("files", "warning", name+": "+what, next)
+		return
+	case errors.Is(err, installer.ErrChanged):
+		d.refuse("files", err.Error(), reinstall(one.Receipt))
+		return
+	case err != nil:
+		d.add("files", "problem", err.Error(), reinstall(one.Receipt))
+		return
+	}
+	d.add("files", "ok", name, "")
+	d.checkAllowed(one, name)
+	if !one.RunsHere() {
+		d.add("start", "warning", name+" is for "+one.Receipt.Platform, "")
+		return
+	}
+	if start {
+		d.checkStart(ctx, one.Path, name)
 	}
 }
 

@@ -136,6 +136,8 @@ type check struct {
 	OK      bool   `json:"ok"`
 	Problem string `json:"problem,omitempty"`
 	err     error
+	// state is what the table says.
+	state string
 }
 
 func (c *check) note(err error) {
@@ -158,8 +160,17 @@ func (v *installedCheck) run(ctx context.Context, flags *installFlags, args []st
 	if err != nil {
 		return err
 	}
-	for _, installed := range list {
-		v.one(ctx, installed)
+	progress := newReading(v.app, list)
+	checks, err := together(ctx, list, func(installed installer.Installed) (check, error) {
+		defer progress.read(installed)
+		return v.check(ctx, installed), nil
+	})
+	progress.close()
+	if err != nil {
+		return err
+	}
+	for _, c := range checks {
+		v.add(c)
 	}
 	none := ""
 	if len(args) == 0 {
@@ -176,25 +187,54 @@ func (v *installedCheck) run(ctx context.Context, flags *installFlags, args []st
 	return errors.Join(v.problems...)
 }
 
-func (v *installedCheck) one(ctx context.Context, installed installer.Installed) {
-	c := check{Installed: installed, OK: true}
-	state := "as installed"
+// check compares one version. It may be called from several goroutines.
+func (v *installedCheck) check(ctx context.Context, installed installer.Installed) check {
+	c := check{Installed: installed, OK: true, state: "as installed"}
 	if locked, ok := v.lock.For(installed); ok {
-		state = "as locked"
+		c.state = "as locked"
 		c.note(installed.VerifyLocked(ctx, locked))
 	} else {
 		c.note(installed.Verify(ctx))
 	}
-	if !c.OK {
-		v.problems = append(v.problems, c.err)
-		state = "CHANGED"
-		if installed.Foreign {
-			state = "NO RECEIPT"
-		}
+	switch {
+	case c.OK:
+	case installed.Foreign:
+		c.state = "NO RECEIPT"
+	default:
+		c.state = "CHANGED"
 	}
-	v.checks = append(v.checks, c)
-	v.rows = append(v.rows, []string{installed.Receipt.Name, installed.Receipt.Version.String(), state, signerColumn(installed)})
+	return c
 }
+
+func (v *installedCheck) add(c check) {
+	v.checks = append(v.checks, c)
+	if c.err != nil {
+		v.problems = append(v.problems, c.err)
+	}
+	v.rows = append(v.rows, []string{c.Receipt.Name, c.Receipt.Version.String(), c.state, signerColumn(c.Installed)})
+}
+
+// reading shows how much of what is installed was read again.
+type reading struct{ bar *cli.Progress }
+
+func newReading(app *cli.App, list []installer.Installed) reading {
+	var total int64
+	for _, one := range list {
+		total += sizeOf(one)
+	}
+	return reading{app.Progress("reading", total)}
+}
+
+func sizeOf(one installer.Installed) (total int64) {
+	for _, file := range one.Receipt.Files {
+		total += file.Size
+	}
+	return total
+}
+
+func (r reading) read(one installer.Installed) { r.bar.Add(sizeOf(one)) }
+
+func (r reading) close() { _ = r.bar.Close() }
 
 // missing reports what the lock names and the folder does not have.
 func (v *installedCheck) missing(folder *installer.Folder) {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"golang.org/x/mod/module"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
@@ -29,12 +30,22 @@ type Entry struct {
 	Receipt []byte
 }
 
-// Versions gives the installed versions of a plugin, the smallest first. A
+// Versions returns the installed versions of a plugin, the smallest first. A
 // plugin of which nothing is installed has none; that is no error.
 //
 // Unlike the runner it does not look into deeper folders: what lies there
 // belongs to another plugin.
 func (s *Store) Versions(p Plugin) ([]Entry, error) {
+	found, err := s.folders(p)
+	if err != nil {
+		return nil, err
+	}
+	return s.readAll(found)
+}
+
+// folders returns the versions of a plugin without their receipts, the smallest
+// first.
+func (s *Store) folders(p Plugin) ([]Entry, error) {
 	dir := s.folder(p)
 	names, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,26 +54,14 @@ func (s *Store) Versions(p Plugin) ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var entries []Entry
+	var found []Entry
 	for _, name := range names {
-		if !name.IsDir() {
-			continue
+		if v, ok := versionOf(name.Name()); ok && name.IsDir() {
+			found = append(found, Entry{Plugin: p, Version: v, Dir: filepath.Join(dir, name.Name())})
 		}
-		v, ok := versionOf(name.Name())
-		if !ok {
-			continue
-		}
-		entry, err := s.read(p, v, filepath.Join(dir, name.Name()))
-		if errors.Is(err, ErrNotInstalled) {
-			continue // removed meanwhile
-		}
-		if err != nil {
-			return nil, err
-		}
-		entries = append(entries, entry)
 	}
-	slices.SortFunc(entries, func(a, b Entry) int { return a.Version.Compare(b.Version) })
-	return entries, nil
+	slices.SortFunc(found, func(a, b Entry) int { return a.Version.Compare(b.Version) })
+	return found, nil
 }
 
 // Seen gives what the runner takes for versions of a plugin, the smallest first:
@@ -121,6 +120,36 @@ func (s *Store) Version(p Plugin, v version.Version) (Entry, error) {
 		return Entry{}, fmt.Errorf("%s %s: %w in %s", p.name, v.Core(), ErrNotInstalled, s.root)
 	}
 	return s.read(p, v.Core(), dir)
+}
+
+// readsAtOnce is how many receipts are read side by side.
+const readsAtOnce = 8
+
+// readAll reads the receipts, and leaves out what was removed meanwhile.
+func (s *Store) readAll(found []Entry) ([]Entry, error) {
+	entries, there := make([]Entry, len(found)), make([]bool, len(found))
+	var group errgroup.Group
+	group.SetLimit(readsAtOnce)
+	for n, entry := range found {
+		group.Go(func() (err error) {
+			entries[n], err = s.read(entry.Plugin, entry.Version, entry.Dir)
+			there[n] = err == nil
+			if errors.Is(err, ErrNotInstalled) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	var still []Entry
+	for n, entry := range entries {
+		if there[n] {
+			still = append(still, entry)
+		}
+	}
+	return still, nil
 }
 
 func (s *Store) read(p Plugin, v version.Version, dir string) (Entry, error) {
@@ -217,9 +246,9 @@ func runnersVersionOf(folder string) (version.Version, bool) {
 	return v, err == nil
 }
 
-// All gives every installed version of every plugin, by name and version.
+// All returns every installed version of every plugin, by name and version.
 func (s *Store) All() ([]Entry, error) {
-	var entries []Entry
+	var found []Entry
 	seen := map[string]bool{}
 	err := filepath.WalkDir(s.root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -242,8 +271,8 @@ func (s *Store) All() ([]Entry, error) {
 			return fs.SkipDir
 		}
 		seen[p.name] = true
-		versions, err := s.Versions(p)
-		entries = append(entries, versions...)
+		versions, err := s.folders(p)
+		found = append(found, versions...)
 		if err != nil {
 			return err
 		}
@@ -252,8 +281,8 @@ func (s *Store) All() ([]Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortStableFunc(entries, func(a, b Entry) int { return strings.Compare(a.Plugin.name, b.Plugin.name) })
-	return entries, nil
+	slices.SortStableFunc(found, func(a, b Entry) int { return strings.Compare(a.Plugin.name, b.Plugin.name) })
+	return s.readAll(found)
 }
 
 func (s *Store) pluginOf(dir string) (Plugin, bool) {
