@@ -108,7 +108,7 @@ type Config struct {
 	// missing, and only the runner's user may be able to write to it. Containers that
 	// can run at the same time need a common folder.
 	//
-	// default: `fleeting-plugin-openstack-<user ID>` in the folder for temporary files
+	// default: `fleeting-plugin-openstack-<user ID>` in the folder for temporary files; on Windows `%LOCALAPPDATA%\fleeting-plugin-openstack`
 	LockDir string `json:"lock_dir"`
 }
 

@@ -82,9 +82,9 @@ const (
 type Folder struct{ path string }
 
 // Default is the folder that is used unless another one is set: one for each
-// user, below the folder for temporary files, which the processes of one runner
-// share. It may be emptied at any time; see [Member.Renew].
-func Default() string { return filepath.Join(os.TempDir(), "fleeting-plugin-openstack"+userSuffix()) }
+// user, which the processes of one runner share. It may be emptied at any time;
+// see [Member.Renew].
+func Default() string { return defaultIn("fleeting-plugin-openstack") }
 
 // Open opens a folder, created if missing. It refuses one that another user can
 // write to or owns: whoever holds a lock there keeps servers from being deleted.

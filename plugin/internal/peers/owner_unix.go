@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
@@ -13,7 +14,12 @@ import (
 // ended reports whether no process has the ID any more.
 func ended(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
-func userSuffix() string { return "-" + strconv.Itoa(os.Getuid()) }
+// defaultIn is a folder of the user's in the one for temporary files, which is
+// there and can be written to wherever the runner starts a plugin: their socket
+// is in it.
+func defaultIn(name string) string {
+	return filepath.Join(os.TempDir(), name+"-"+strconv.Itoa(os.Getuid()))
+}
 
 // owned refuses a folder of another user.
 func owned(path string) error {

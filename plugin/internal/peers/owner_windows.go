@@ -2,6 +2,8 @@ package peers
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/windows"
 )
@@ -18,7 +20,13 @@ func ended(pid int) bool {
 	return err == nil && event == windows.WAIT_OBJECT_0
 }
 
-// userSuffix is empty: the folder for temporary files is the user's own.
-func userSuffix() string { return "" }
+// defaultIn is a folder of the account's own data: every user can write to the
+// folder for temporary files of services, and to what is made in it.
+func defaultIn(name string) string {
+	if own := os.Getenv("LOCALAPPDATA"); own != "" {
+		return filepath.Join(own, name)
+	}
+	return filepath.Join(os.TempDir(), name)
+}
 
 func owned(string) error { return nil }
