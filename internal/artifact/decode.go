@@ -8,6 +8,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
 )
 
 const (
@@ -18,6 +20,8 @@ const (
 	// entryLimit bounds the manifests of an index and the layers of a
 	// manifest.
 	entryLimit = 1000
+	// valueLimit bounds the values of a document: those of a full index.
+	valueLimit = 100_000
 )
 
 // envelope has the fields that tell what a document is. A document that could
@@ -32,8 +36,8 @@ type envelope struct {
 
 // DecodeIndex reads an index, OCI's or Docker's. mediaType is what the
 // registry or the descriptor said. It returns ErrInvalid for bytes over
-// ManifestLimit, trailing data, another kind of document, over a thousand
-// entries, and entries without a valid digest, size or media type. Entries
+// ManifestLimit, trailing data, another kind of document, too many or too deep
+// values, over a thousand entries, and entries without a valid digest, size or media type. Entries
 // may lack a platform.
 func DecodeIndex(mediaType string, b []byte) (ocispec.Index, error) {
 	var index ocispec.Index
@@ -42,7 +46,7 @@ func DecodeIndex(mediaType string, b []byte) (ocispec.Index, error) {
 		return ocispec.Index{}, err
 	}
 	if !IsIndex(mediaType) || env.Layers != nil || env.Config != nil {
-		return ocispec.Index{}, invalid("%s is no index", mediaType)
+		return ocispec.Index{}, invalid("%.80q is no index", mediaType)
 	}
 	if err := checkEntries(index.Manifests); err != nil {
 		return ocispec.Index{}, err
@@ -59,7 +63,7 @@ func DecodeManifest(mediaType string, b []byte) (ocispec.Manifest, error) {
 		return ocispec.Manifest{}, err
 	}
 	if !IsManifest(mediaType) || env.Manifests != nil {
-		return ocispec.Manifest{}, invalid("%s is no image manifest", mediaType)
+		return ocispec.Manifest{}, invalid("%.80q is no image manifest", mediaType)
 	}
 	if err := checkEntries(append([]ocispec.Descriptor{m.Config}, m.Layers...)); err != nil {
 		return ocispec.Manifest{}, err
@@ -68,7 +72,7 @@ func DecodeManifest(mediaType string, b []byte) (ocispec.Manifest, error) {
 }
 
 // DecodeConfig reads an image config, OCI's or Docker's. It returns ErrInvalid
-// for bytes over ManifestLimit and trailing data.
+// for bytes over ManifestLimit, trailing data, and too many or too deep values.
 func DecodeConfig(b []byte) (ocispec.Image, error) {
 	var img ocispec.Image
 	if err := decodeStrict(b, &img); err != nil {
@@ -89,7 +93,7 @@ func decodeDocument(mediaType string, b []byte, into any) (envelope, error) {
 		return env, invalid("schemaVersion %d, want 2", env.SchemaVersion)
 	}
 	if env.MediaType != "" && env.MediaType != mediaType {
-		return env, invalid("document says %q, registry says %q", env.MediaType, mediaType)
+		return env, invalid("document says %.80q, registry says %.80q", env.MediaType, mediaType)
 	}
 	return env, nil
 }
@@ -97,6 +101,9 @@ func decodeDocument(mediaType string, b []byte, into any) (envelope, error) {
 func decodeStrict(b []byte, into any) error {
 	if len(b) > ManifestLimit {
 		return invalid("%d bytes are over the limit of %d", len(b), ManifestLimit)
+	}
+	if err := jsonbound.Check(b, valueLimit); err != nil {
+		return invalid("%v", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
 	if err := dec.Decode(into); err != nil {
@@ -124,7 +131,7 @@ func checkEntries(descs []ocispec.Descriptor) error {
 // SHA-256 or SHA-512 digest in its canonical spelling.
 func CheckDescriptor(d ocispec.Descriptor) error {
 	if err := d.Digest.Validate(); err != nil {
-		return invalid("descriptor digest %q: %v", d.Digest, err)
+		return invalid("descriptor digest %.80q: %v", d.Digest, err)
 	}
 	if a := d.Digest.Algorithm(); a != digest.SHA256 && a != digest.SHA512 {
 		return invalid("descriptor digest %q: unsupported algorithm", d.Digest)

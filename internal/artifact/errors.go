@@ -12,5 +12,5 @@ var ErrInvalid = errors.New("invalid artifact")
 var ErrPlatform = errors.New("invalid platform")
 
 func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrInvalid, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: %.500s", ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -27,7 +27,7 @@ var platformWord = regexp.MustCompile(`^[a-z0-9][a-z0-9_.]*$`)
 func ParsePlatform(s string) (Platform, error) {
 	parts := strings.Split(strings.ToLower(s), "/")
 	if len(parts) < 2 || len(parts) > 3 {
-		return Platform{}, fmt.Errorf("%w: %q is not os/arch[/variant]", ErrPlatform, s)
+		return Platform{}, fmt.Errorf("%w: %.80q is not os/arch[/variant]", ErrPlatform, s)
 	}
 	p := ocispec.Platform{OS: parts[0], Architecture: parts[1]}
 	if len(parts) == 3 {
@@ -70,7 +70,7 @@ func PlatformFromOCI(in ocispec.Platform) (Platform, error) {
 	}
 	for _, w := range []string{p.os, p.arch, cmp.Or(p.variant, "x"), cmp.Or(strings.ToLower(p.osVersion), "x")} {
 		if !platformWord.MatchString(w) {
-			return Platform{}, fmt.Errorf("%w: %q", ErrPlatform, in.OS+"/"+in.Architecture+"/"+in.Variant)
+			return Platform{}, fmt.Errorf("%w: %.80q", ErrPlatform, in.OS+"/"+in.Architecture+"/"+in.Variant)
 		}
 	}
 	return p.normalised(), nil

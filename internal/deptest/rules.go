@@ -136,11 +136,13 @@ func closedRules() []closed {
 		},
 		{"internal/durable", []string{"golang.org/x/sys/unix"}, "a leaf, which the plugin needs too"},
 		{"internal/plaintext", nil, "a leaf, which the plugin needs too"},
+		{"internal/jsonbound", nil, "a leaf"},
 		{"installer/version", nil, "a leaf, which publishing needs too"},
 		{
 			"internal/artifact",
 			[]string{
 				"github.com/opencontainers/image-spec", "github.com/opencontainers/go-digest", "golang.org/x/sys/cpu", // which ARM the host is
+				own("internal/jsonbound"),
 			},
 			"the format is bytes in and bytes out",
 		},

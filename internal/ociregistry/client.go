@@ -20,8 +20,13 @@ const (
 	listingLimit = 16 << 20
 	// pageLimit bounds the pages of one listing.
 	pageLimit = 1000
-	// tagPageSize is how many tags one page asks for.
+	// tagPageSize is how many tags one page asks for, tagLimit how many tags a
+	// repository may have.
 	tagPageSize = 1000
+	tagLimit    = 100_000
+	// listingValues bounds the JSON values of an entry in a list of referrers, on
+	// average, and of a list of tags beside its tags.
+	listingValues = 200
 )
 
 // Client opens repositories of any registry. It is safe for concurrent use;

@@ -14,6 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
 )
 
 // pages asks for one page after the other and hands each to take, which returns
@@ -133,6 +134,9 @@ func (r *Repository) tags(ctx context.Context) (all []string, cut bool, err erro
 		var page struct {
 			Tags []string `json:"tags"`
 		}
+		if err := jsonbound.Check(content, tagLimit+listingValues); err != nil {
+			return "", fmt.Errorf("%w: a list of tags: %w", ErrTooLarge, err)
+		}
 		if err := json.Unmarshal(content, &page); err != nil {
 			return "", fmt.Errorf("%w: a list of tags: %w", ErrAnswer, err)
 		}
@@ -142,6 +146,9 @@ func (r *Repository) tags(ctx context.Context) (all []string, cut bool, err erro
 				seen[tag] = true
 				all = append(all, tag)
 			}
+		}
+		if len(all) > tagLimit {
+			return "", fmt.Errorf("%w: over %d tags", ErrTooLarge, tagLimit)
 		}
 		full := len(page.Tags) == tagPageSize
 		cut = full && h.Get("Link") == "" && len(all) == before
@@ -183,11 +190,19 @@ func decodeReferrers(content []byte) ([]ocispec.Descriptor, error) {
 	var index struct {
 		Manifests *[]ocispec.Descriptor `json:"manifests"`
 	}
+	if err := jsonbound.Check(content, referrerLimit*listingValues); err != nil {
+		return nil, fmt.Errorf("%w: a list of referrers: %w", ErrTooLarge, err)
+	}
 	if err := json.Unmarshal(content, &index); err != nil {
 		return nil, fmt.Errorf("%w: %w", errNoIndex, err)
 	}
 	if index.Manifests == nil {
 		return nil, errNoIndex
+	}
+	for _, entry := range *index.Manifests {
+		if err := artifact.CheckDescriptor(entry); err != nil {
+			return nil, fmt.Errorf("%w: a list of referrers: %w", ErrAnswer, err)
+		}
 	}
 	return *index.Manifests, nil
 }

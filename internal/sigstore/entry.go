@@ -14,6 +14,8 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/options"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
 )
 
 // entry is what the body of a log entry says was signed, and by whom. Of the
@@ -54,6 +56,9 @@ func readEntry(body []byte) (entry, error) {
 		Kind       string          `json:"kind"`
 		APIVersion string          `json:"apiVersion"`
 		Spec       json.RawMessage `json:"spec"`
+	}
+	if err := jsonbound.Check(body, maxBodyValues); err != nil {
+		return entry{}, fmt.Errorf("log entry: %w", err)
 	}
 	if err := json.Unmarshal(body, &head); err != nil {
 		return entry{}, fmt.Errorf("log entry: %w", err)

@@ -13,6 +13,8 @@ import (
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"golang.org/x/mod/semver"
 	"google.golang.org/protobuf/encoding/protojson"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
 )
 
 // Signature is one signature with its proofs: what evidence claims, read and not
@@ -39,10 +41,13 @@ type Signature struct {
 	Timestamps [][]byte
 }
 
-// The most entries and timestamps that one signature may have, as in sigstore-go.
+// The most entries and timestamps that one signature may have, as in sigstore-go,
+// and the most values of JSON in a bundle and in the body of an entry.
 const (
 	maxEntries    = 32
 	maxTimestamps = 32
+	maxValues     = 10_000
+	maxBodyValues = 1000
 )
 
 // ErrUnsupportedBundle reports a bundle of a version that is not known.
@@ -51,6 +56,9 @@ var ErrUnsupportedBundle = errors.New("unsupported version of bundle")
 // ParseBundle reads a sigstore bundle of version 0.1 to 0.3, as JSON. Errors
 // other than [ErrUnsupportedBundle] are about malformed bundles.
 func ParseBundle(json []byte) (*Signature, error) {
+	if err := jsonbound.Check(json, maxValues); err != nil {
+		return nil, err
+	}
 	var b protobundle.Bundle
 	if err := protojson.Unmarshal(json, &b); err != nil {
 		return nil, err

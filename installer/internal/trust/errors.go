@@ -1,8 +1,10 @@
 package trust
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The reasons for a refusal. Every error of a verification wraps exactly the
@@ -68,3 +70,35 @@ func (e *explained) Error() string { return e.reason.Error() }
 
 // Unwrap gives the reason and the refusal.
 func (e *explained) Unwrap() []error { return []error{e.reason, e.refusal} }
+
+// maxReason bounds the words of a refusal, in bytes.
+const maxReason = 1000
+
+// bounded cuts a refusal short whose words repeat the evidence, as those of some
+// libraries do. It still matches the reasons of this package.
+func bounded(err error) error {
+	text := err.Error()
+	if len(text) <= maxReason {
+		return err
+	}
+	short := &shortened{text: strings.ToValidUTF8(text[:maxReason], "") + "…"}
+	for _, reason := range []error{
+		ErrWrongSigner, ErrUntrustedCertificate, ErrNoSCT, ErrBadSignature, ErrWrongSubject, ErrUntrustedTime, ErrUnknownLog,
+		ErrMalformed, ErrUnsupportedFormat, ErrRequirement, context.Canceled, context.DeadlineExceeded,
+	} {
+		if errors.Is(err, reason) {
+			short.reasons = append(short.reasons, reason)
+		}
+	}
+	return short
+}
+
+type shortened struct {
+	text    string
+	reasons []error
+}
+
+func (s *shortened) Error() string { return s.text }
+
+// Unwrap gives what it matched before.
+func (s *shortened) Unwrap() []error { return s.reasons }
