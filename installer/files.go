@@ -26,7 +26,7 @@ const (
 	// maxBundles bounds the bundles in one file, maxBundle each of them and
 	// maxBundlesFile all together, in bytes.
 	maxBundles     = 256
-	maxBundle      = 16 << 20
+	maxBundle      = trust.MaxPayload
 	maxBundlesFile = 64 << 20
 )
 

@@ -122,10 +122,12 @@ func (i *Installer) provenances(ctx context.Context, v Verified) ([]Provenance, 
 		return nil, err
 	}
 	var failures []error
+	var search evidence.Search
 	for _, subject := range kept.chain.Subjects() {
 		for _, src := range sources {
-			failures = append(failures, evidence.Discover(ctx, src, subject, func(found []trust.Evidence) bool {
-				return evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) == nil
+			failures = append(failures, search.Discover(ctx, src, subject, func(found trust.Evidence) bool {
+				evaluation.Add(ctx, subject.Digest, found)
+				return ctx.Err() == nil
 			}))
 		}
 	}

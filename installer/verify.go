@@ -279,17 +279,17 @@ type collection struct {
 
 func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 	refusal := c.try()
+	var search evidence.Search
 	for _, subject := range c.resolution.chain.Subjects() {
 		for _, src := range c.sources {
 			if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(c.failures, evidence.Hopeless) {
 				break
 			}
-			err := evidence.Discover(ctx, src, subject, func(found []trust.Evidence) bool {
-				if c.evaluation.Add(ctx, admission.Evidence{Subject: subject.Digest, Found: found}) != nil {
-					return false // the context ended, which is told below
+			err := search.Discover(ctx, src, subject, func(found trust.Evidence) bool {
+				if c.evaluation.Add(ctx, subject.Digest, found) {
+					refusal = c.try()
 				}
-				refusal = c.try()
-				return refusal != nil
+				return refusal != nil && ctx.Err() == nil
 			})
 			if err != nil {
 				c.failures = append(c.failures, err)
@@ -302,6 +302,7 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 	if refusal == nil {
 		return c.admitted, nil
 	}
+	refusal = c.try() // with what was looked at since
 	if len(c.failures) > 0 {
 		// Something could not be fetched, so nobody knows whether it would have
 		// been enough: that is a failure, not a verdict.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/opencontainers/go-digest"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
@@ -20,12 +21,6 @@ type Admission struct {
 	verified []trust.Verified
 	unsafe   bool
 	valid    bool
-}
-
-// Evidence is what was found about one digest.
-type Evidence struct {
-	Subject digest.Digest
-	Found   []trust.Evidence
 }
 
 // Evaluation collects evidence about one chain and judges each piece once: anybody
@@ -52,21 +47,16 @@ func (r Requirements) Evaluate(v version.Version, chain Chain) (*Evaluation, err
 	return &Evaluation{requirements: r, version: v, chain: chain}, nil
 }
 
-// Add verifies evidence. Evidence about a digest that is not a subject of the
-// chain is passed over. The error is the context's only.
-func (e *Evaluation) Add(ctx context.Context, evidence Evidence) error {
-	for _, subject := range e.chain.Subjects() {
-		if evidence.Subject != subject.Digest {
-			continue
-		}
-		for _, ev := range evidence.Found {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			e.findings.add(ctx, e.requirements.Signers, subject.Digest, ev)
-		}
+// Add verifies evidence, and says whether it verified for one of the signers: only
+// then a decision may be another one than before. Evidence about a digest that is
+// not a subject of the chain is passed over.
+func (e *Evaluation) Add(ctx context.Context, subject digest.Digest, found trust.Evidence) bool {
+	if !slices.ContainsFunc(e.chain.Subjects(), func(d ocispec.Descriptor) bool { return d.Digest == subject }) {
+		return false
 	}
-	return ctx.Err()
+	before := len(e.findings.verified)
+	e.findings.add(ctx, e.requirements.Signers, subject, found)
+	return len(e.findings.verified) > before
 }
 
 // Decide judges by the evidence so far. Refusals match [ErrRefused], and

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
@@ -33,16 +34,14 @@ func documents(t *testing.T) (index, manifest admission.Document) {
 }
 
 // admit goes through an evaluation.
-func admit(t *testing.T, r admission.Requirements, chain admission.Chain, evidence []admission.Evidence) error {
+func admit(t *testing.T, r admission.Requirements, chain admission.Chain, about digest.Digest, found ...trust.Evidence) error {
 	t.Helper()
 	evaluation, err := r.Evaluate(version.Version{}, chain)
 	if err != nil {
 		return err
 	}
-	for _, e := range evidence {
-		if err := evaluation.Add(t.Context(), e); err != nil {
-			return err
-		}
+	for _, piece := range found {
+		evaluation.Add(t.Context(), about, piece)
 	}
 	_, err = evaluation.Decide(time.Now())
 	return err
@@ -62,19 +61,16 @@ func TestZeroValues(t *testing.T) {
 	if err := (admission.Admission{}).Check(); !errors.Is(err, admission.ErrRefused) {
 		t.Errorf("zero admission: %v", err)
 	}
-	if err := admit(t, admission.Requirements{}, chain, nil); !errors.Is(err, admission.ErrRefused) {
+	if err := admit(t, admission.Requirements{}, chain, ""); !errors.Is(err, admission.ErrRefused) {
 		t.Errorf("zero requirements: %v", err)
 	}
 	nobody := admission.Requirements{Signers: []trust.Requirement{{}}}
-	for name, evidence := range map[string][]admission.Evidence{
-		"no evidence":   nil,
-		"zero evidence": {{Subject: index.Descriptor.Digest, Found: []trust.Evidence{{}}}},
-	} {
-		if err := admit(t, nobody, chain, evidence); !errors.Is(err, admission.ErrRefused) {
+	for name, found := range map[string][]trust.Evidence{"no evidence": nil, "zero evidence": {{}}} {
+		if err := admit(t, nobody, chain, index.Descriptor.Digest, found...); !errors.Is(err, admission.ErrRefused) {
 			t.Errorf("zero signer, %s: %v", name, err)
 		}
 	}
-	if err := admit(t, nobody, admission.Chain{}, nil); !errors.Is(err, admission.ErrRefused) {
+	if err := admit(t, nobody, admission.Chain{}, ""); !errors.Is(err, admission.ErrRefused) {
 		t.Errorf("zero chain: %v", err)
 	}
 	if _, err := admission.Unsafe(version.Version{}, admission.Chain{}); !errors.Is(err, admission.ErrRefused) {

@@ -25,15 +25,15 @@ func TestAgeOfThreshold(t *testing.T) {
 	}
 	var signers []trust.Requirement
 	var times []time.Time
-	chain, ev := twoRefs(t, lab, "keyless-bundle-moments")
+	chain, about, found := twoRefs(t, lab, "keyless-bundle-moments")
 	for _, ref := range []string{"3", "4"} {
 		subject := "https://github.com/lab-org/lab-plugin/.github/workflows/release.yml@refs/tags/v1.2." + ref
 		r, err := trust.RequireIdentity(trust.Identity{Issuer: trusttest.LabIssuer, Subject: subject}, trust.IdentityOptions{Roots: roots, UnsafeNoSCT: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		signed := slices.IndexFunc(ev.Found, func(found trust.Evidence) bool {
-			v, err := r.Verify(t.Context(), ev.Subject, found)
+		signed := slices.IndexFunc(found, func(found trust.Evidence) bool {
+			v, err := r.Verify(t.Context(), about, found)
 			if err == nil {
 				times = append(times, v.Time())
 			}
@@ -66,8 +66,8 @@ func TestAgeOfThreshold(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if err := h.Add(t.Context(), ev); err != nil {
-			t.Fatal(err)
+		for _, piece := range found {
+			h.Add(t.Context(), about, piece)
 		}
 		a, err := h.Decide(c.now)
 		if c.ok != (err == nil) || c.ok != (a.Check() == nil) {

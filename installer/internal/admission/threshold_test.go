@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
@@ -16,7 +17,7 @@ import (
 
 // twoRefs is a sample that two runs of one workflow signed, at the refs v1.2.3
 // and v1.2.4: its chain, and what vouches for it.
-func twoRefs(tb testing.TB, lab *trusttest.LabSamples, name string) (admission.Chain, admission.Evidence) {
+func twoRefs(tb testing.TB, lab *trusttest.LabSamples, name string) (chain admission.Chain, about digest.Digest, found []trust.Evidence) {
 	tb.Helper()
 	s := lab.Sample(tb, name)
 	raw := lab.Content(tb, s.Index)
@@ -30,15 +31,14 @@ func twoRefs(tb testing.TB, lab *trusttest.LabSamples, name string) (admission.C
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ev := admission.Evidence{Subject: s.Index}
 	for _, l := range lab.Evidence(tb, s.Index) {
 		f, ok := trust.FormatOf(l.MediaType)
 		if !ok {
 			tb.Fatalf("no evidence in %s", l.MediaType)
 		}
-		ev.Found = append(ev.Found, trust.Evidence{Format: f, Payload: l.Payload, Annotations: l.Annotations})
+		found = append(found, trust.Evidence{Format: f, Payload: l.Payload, Annotations: l.Annotations})
 	}
-	return chain, ev
+	return chain, s.Index, found
 }
 
 // TestThresholdCountsSigners: a threshold counts required signers, not the
@@ -81,7 +81,7 @@ func TestThresholdCountsSigners(t *testing.T) {
 		"exact first, then the pattern":     {[]trust.Requirement{third, release}, 2, true},
 		"three wanted of two that there is": {[]trust.Requirement{release, third, fourth}, 3, false},
 	} {
-		chain, ev := twoRefs(t, lab, "ours-keyless-two-refs")
+		chain, about, found := twoRefs(t, lab, "ours-keyless-two-refs")
 		h, err := admission.Requirements{Signers: c.signers, Threshold: c.threshold}.Evaluate(version.Version{}, chain)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
@@ -89,8 +89,8 @@ func TestThresholdCountsSigners(t *testing.T) {
 		if _, err := h.Decide(time.Time{}); !errors.Is(err, admission.ErrUnsigned) {
 			t.Errorf("%s: before any evidence: %v", name, err)
 		}
-		if err := h.Add(t.Context(), ev); err != nil {
-			t.Fatalf("%s: %v", name, err)
+		for _, piece := range found {
+			h.Add(t.Context(), about, piece)
 		}
 		a, err := h.Decide(time.Time{})
 		if c.ok != (err == nil) || (err != nil && !errors.Is(err, admission.ErrRefused)) || c.ok != (a.Check() == nil) {

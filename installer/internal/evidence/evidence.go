@@ -21,14 +21,16 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
+// Bounds of one search. Whoever may push to the repository decides what is found.
 const (
-	// maxReferrers bounds how many referrers of one subject are looked at;
-	// anybody who may push can add some.
+	// maxReferrers bounds how many referrers of one subject are looked at.
 	maxReferrers = 256
 	// maxLayers bounds the pieces of evidence in one manifest.
 	maxLayers = 128
-	// maxPayload bounds one piece of evidence, in bytes.
-	maxPayload = 16 << 20
+	// maxPieces bounds the pieces of evidence in all, maxBytes their bytes. A
+	// piece counts each time that it is there.
+	maxPieces = 512
+	maxBytes  = 32 << 20
 )
 
 // ErrUnavailable is evidence that is, or may be, there and could not be fetched.
@@ -41,19 +43,41 @@ type Source interface {
 	Referrers(ctx context.Context, subject ocispec.Descriptor) ([]ocispec.Descriptor, error)
 }
 
-// Discover hands what it finds about the subject to take, place by place, until
-// take returns false or there is nothing more. The error joins, each matching
-// [ErrUnavailable], what could not be fetched; what was handed over counts
-// regardless, since evidence can only speak for an artifact.
-func Discover(ctx context.Context, src Source, subject ocispec.Descriptor, take func([]trust.Evidence) bool) error {
-	s := search{src: src, take: take, seen: map[digest.Digest]bool{}}
-	s.tag(ctx, artifact.SignatureTag(subject.Digest))
-	s.referrers(ctx, subject)
-	s.tag(ctx, artifact.AttestationTag(subject.Digest))
+// Search is one search for evidence, about any number of subjects. Its zero value
+// is ready.
+type Search struct {
+	pieces int
+	bytes  int64
+	full   error
+}
+
+// Discover hands what it finds about the subject to take, piece by piece, until
+// take returns false, or there is nothing more, or the search has had all that one
+// may have. The error joins, each matching [ErrUnavailable], what could not be
+// fetched or was too much; what was handed over counts regardless, since evidence
+// can only speak for an artifact.
+func (s *Search) Discover(ctx context.Context, src Source, subject ocispec.Descriptor, take func(trust.Evidence) bool) error {
+	v := visit{search: s, src: src, take: take, seen: map[digest.Digest]bool{}}
+	v.tag(ctx, artifact.SignatureTag(subject.Digest))
+	v.referrers(ctx, subject)
+	v.tag(ctx, artifact.AttestationTag(subject.Digest))
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(s.failures...)
+	return errors.Join(v.failures...)
+}
+
+// count refuses one more piece of evidence once there were too many.
+func (s *Search) count(size int64) error {
+	s.pieces++
+	s.bytes += size
+	if s.full == nil && s.pieces > maxPieces {
+		s.full = fmt.Errorf("%w: more than %d pieces of evidence", ociregistry.ErrTooLarge, maxPieces)
+	}
+	if s.full == nil && s.bytes > maxBytes {
+		s.full = fmt.Errorf("%w: more than %d bytes of evidence", ociregistry.ErrTooLarge, maxBytes)
+	}
+	return s.full
 }
 
 // Hopeless says that after this error there is no point in further requests.
@@ -61,43 +85,48 @@ func Hopeless(err error) bool {
 	return errors.Is(err, ociregistry.ErrUnavailable) || errors.Is(err, ociregistry.ErrRateLimited)
 }
 
-type search struct {
+// visit is what a search does for one subject in one place.
+type visit struct {
+	search   *Search
 	src      Source
-	take     func([]trust.Evidence) bool
+	take     func(trust.Evidence) bool
 	seen     map[digest.Digest]bool
 	failures []error
 	done     bool
+	// last is the content that was fetched last.
+	last    digest.Digest
+	content []byte
 }
 
 // fail notes what could not be fetched. After the retries that a registry which
 // is down has had already, the other places are not tried.
-func (s *search) fail(what string, err error) {
-	s.done = s.done || Hopeless(err)
-	s.failures = append(s.failures, fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err))
+func (v *visit) fail(what string, err error) {
+	v.done = v.done || Hopeless(err)
+	v.failures = append(v.failures, fmt.Errorf("%w: %s: %w", ErrUnavailable, what, err))
 }
 
-func (s *search) tag(ctx context.Context, tag string) {
-	if s.done || ctx.Err() != nil {
+func (v *visit) tag(ctx context.Context, tag string) {
+	if v.done || ctx.Err() != nil {
 		return
 	}
-	desc, err := s.src.Resolve(ctx, tag)
+	desc, err := v.src.Resolve(ctx, tag)
 	if errors.Is(err, ociregistry.ErrNotFound) {
 		return
 	}
 	if err != nil {
-		s.fail("tag "+tag, err)
+		v.fail("tag "+tag, err)
 		return
 	}
-	s.manifest(ctx, "tag "+tag, desc)
+	v.manifest(ctx, "tag "+tag, desc)
 }
 
-func (s *search) referrers(ctx context.Context, subject ocispec.Descriptor) {
-	if s.done || ctx.Err() != nil {
+func (v *visit) referrers(ctx context.Context, subject ocispec.Descriptor) {
+	if v.done || ctx.Err() != nil {
 		return
 	}
-	found, err := s.src.Referrers(ctx, subject)
+	found, err := v.src.Referrers(ctx, subject)
 	if err != nil {
-		s.fail("referrers of "+subject.Digest.String(), err)
+		v.fail("referrers of "+subject.Digest.String(), err)
 		return
 	}
 	found = slices.Clone(found)
@@ -105,15 +134,15 @@ func (s *search) referrers(ctx context.Context, subject ocispec.Descriptor) {
 	// says where to look first.
 	slices.SortStableFunc(found, func(a, b ocispec.Descriptor) int { return cmp.Compare(rank(a), rank(b)) })
 	for i, desc := range found {
-		if s.done || ctx.Err() != nil {
+		if v.done || ctx.Err() != nil {
 			return
 		}
 		if i == maxReferrers {
-			s.fail("referrers of "+subject.Digest.String(), fmt.Errorf("%d are more than the %d that are looked at", len(found), maxReferrers))
+			v.fail("referrers of "+subject.Digest.String(), fmt.Errorf("%w: %d are more than the %d that are looked at", ociregistry.ErrTooLarge, len(found), maxReferrers))
 			return
 		}
 		if artifact.IsManifest(desc.MediaType) {
-			s.manifest(ctx, "referrer "+desc.Digest.String(), desc)
+			v.manifest(ctx, "referrer "+desc.Digest.String(), desc)
 		}
 	}
 }
@@ -128,39 +157,62 @@ func rank(d ocispec.Descriptor) int {
 	return 1
 }
 
-func (s *search) manifest(ctx context.Context, origin string, desc ocispec.Descriptor) {
-	if s.seen[desc.Digest] {
+func (v *visit) manifest(ctx context.Context, origin string, desc ocispec.Descriptor) {
+	if v.seen[desc.Digest] {
 		return
 	}
-	s.seen[desc.Digest] = true
-	content, err := s.src.FetchAll(ctx, desc, artifact.ManifestLimit)
+	v.seen[desc.Digest] = true
+	content, err := v.src.FetchAll(ctx, desc, artifact.ManifestLimit)
 	if err != nil {
-		s.fail(origin, err)
+		v.fail(origin, err)
 		return
 	}
 	manifest, err := artifact.DecodeManifest(desc.MediaType, content)
 	if err != nil {
-		s.fail(origin, err)
+		v.fail(origin, err)
 		return
 	}
-	var found []trust.Evidence
 	for i, layer := range manifest.Layers {
 		if i == maxLayers {
-			s.fail(origin, fmt.Errorf("%d layers are more than the %d that are looked at", len(manifest.Layers), maxLayers))
-			break
+			v.fail(origin, fmt.Errorf("%w: %d layers are more than the %d that are looked at", ociregistry.ErrTooLarge, len(manifest.Layers), maxLayers))
+			return
 		}
-		format, ok := trust.FormatOf(layer.MediaType)
-		if !ok {
-			continue
+		if format, ok := trust.FormatOf(layer.MediaType); ok {
+			v.piece(ctx, origin, format, layer)
 		}
-		payload, err := s.src.FetchAll(ctx, layer, maxPayload)
-		if err != nil {
-			s.fail(origin, err)
-			continue
+		if v.done || ctx.Err() != nil {
+			return
 		}
-		found = append(found, trust.Evidence{Format: format, Payload: payload, Annotations: layer.Annotations, Origin: origin})
 	}
-	if len(found) > 0 && !s.take(found) {
-		s.done = true
+}
+
+// piece hands a piece of evidence over. The same bundle is the same evidence
+// wherever it is; of other forms the annotations are a part.
+func (v *visit) piece(ctx context.Context, origin string, format trust.Format, layer ocispec.Descriptor) {
+	if format == trust.FormatBundle {
+		if v.seen[layer.Digest] {
+			return
+		}
+		v.seen[layer.Digest] = true
+	}
+	if layer.Size > trust.MaxPayload {
+		v.fail(origin, fmt.Errorf("%w: a layer of %d bytes, more than %d", ociregistry.ErrTooLarge, layer.Size, trust.MaxPayload))
+		return
+	}
+	if err := v.search.count(layer.Size); err != nil {
+		v.fail(origin, err)
+		v.done = true
+		return
+	}
+	if v.last != layer.Digest {
+		content, err := v.src.FetchAll(ctx, layer, trust.MaxPayload)
+		if err != nil {
+			v.fail(origin, err)
+			return
+		}
+		v.last, v.content = layer.Digest, content
+	}
+	if !v.take(trust.Evidence{Format: format, Payload: v.content, Annotations: layer.Annotations, Origin: origin}) {
+		v.done = true
 	}
 }

@@ -102,10 +102,9 @@ func subject() ocispec.Descriptor {
 func discover(tb testing.TB, p *place, stop int) ([]string, error) {
 	tb.Helper()
 	var payloads []string
-	err := evidence.Discover(tb.Context(), p, subject(), func(found []trust.Evidence) bool {
-		for _, ev := range found {
-			payloads = append(payloads, string(ev.Payload))
-		}
+	var search evidence.Search
+	err := search.Discover(tb.Context(), p, subject(), func(found trust.Evidence) bool {
+		payloads = append(payloads, string(found.Payload))
 		return len(payloads) < stop
 	})
 	return payloads, err
@@ -223,19 +222,63 @@ func TestBounds(t *testing.T) {
 	}
 	layered.attach(layered.manifest(t, bundle, payloads...), bundle)
 	large := newPlace()
-	large.attach(large.manifest(t, bundle, strings.Repeat("x", 16<<20+1)), bundle)
+	large.attach(large.manifest(t, bundle, strings.Repeat("x", trust.MaxPayload+1), "a bundle"), bundle)
+	heavy, pieces := newPlace(), newPlace()
+	for n := range 10 {
+		heavy.attach(heavy.manifest(t, bundle, fmt.Sprint(n)+strings.Repeat("x", trust.MaxPayload-1)), bundle)
+		var payloads []string
+		for layer := range 100 {
+			payloads = append(payloads, fmt.Sprint(n, " ", layer))
+		}
+		pieces.attach(pieces.manifest(t, bundle, payloads...), bundle)
+	}
+	same := newPlace()
+	same.attach(same.manifest(t, artifact.MediaTypeDSSE, slices.Repeat([]string{strings.Repeat("x", 1<<20)}, 100)...), "")
+	again := newPlace()
+	again.attach(again.manifest(t, bundle, slices.Repeat([]string{"a bundle"}, 100)...), bundle)
+	again.attach(again.manifest(t, bundle, "a bundle", "another"), "")
 	for name, c := range map[string]struct {
 		place *place
 		want  int
 	}{
-		"referrers": {many, 256},
-		"layers":    {layered, 128},
-		"bytes":     {large, 0},
+		"referrers":          {many, 256},
+		"layers":             {layered, 128},
+		"bytes of one piece": {large, 1},
+		"bytes in all":       {heavy, 4},
+		"pieces in all":      {pieces, 512},
+		"the same piece":     {same, 32},
 	} {
 		got, err := discover(t, c.place, all)
-		if !errors.Is(err, evidence.ErrUnavailable) || len(got) != c.want {
+		if !errors.Is(err, evidence.ErrUnavailable) || !errors.Is(err, ociregistry.ErrTooLarge) || len(got) != c.want {
 			t.Errorf("%s: %d pieces, %v; want %d, and that there are more", name, len(got), err, c.want)
 		}
+		asked := map[string]int{}
+		for _, what := range c.place.asked {
+			if asked[what]++; asked[what] > 1 {
+				t.Errorf("%s: asked for %s again", name, what)
+			}
+		}
+	}
+	if got, err := discover(t, again, all); err != nil || !slices.Equal(got, []string{"a bundle", "another"}) {
+		t.Errorf("one bundle in many places: %v, %v", got, err)
+	}
+}
+
+// TestOneSearch holds that what is found about several subjects counts together.
+func TestOneSearch(t *testing.T) {
+	t.Parallel()
+	p := newPlace()
+	p.attach(p.manifest(t, bundle, strings.Repeat("x", trust.MaxPayload)), bundle)
+	var search evidence.Search
+	n, failed := 0, error(nil)
+	for range 5 {
+		failed = search.Discover(t.Context(), p, subject(), func(trust.Evidence) bool {
+			n++
+			return true
+		})
+	}
+	if n != 4 || !errors.Is(failed, ociregistry.ErrTooLarge) {
+		t.Errorf("%d pieces, %v", n, failed)
 	}
 }
 
@@ -276,7 +319,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p := dressed(t)
-	err := evidence.Discover(ctx, p, subject(), func([]trust.Evidence) bool { return true })
+	err := new(evidence.Search).Discover(ctx, p, subject(), func(trust.Evidence) bool { return true })
 	if !errors.Is(err, context.Canceled) || len(p.asked) > 0 {
 		t.Errorf("%v, asked %v", err, p.asked)
 	}

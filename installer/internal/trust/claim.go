@@ -10,6 +10,7 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
@@ -58,6 +59,9 @@ func (c *claim) parseBundle(payload []byte) (err error) {
 
 // parseEnvelope reads a layer of an `.att` manifest.
 func (c *claim) parseEnvelope(payload []byte) (err error) {
+	if err := jsonbound.Check(payload, maxValues); err != nil {
+		return fmt.Errorf("%w: envelope: %w", ErrMalformed, err)
+	}
 	var envelope dsse.Envelope
 	if err := json.Unmarshal(payload, &envelope); err != nil {
 		return fmt.Errorf("%w: envelope: %w", ErrMalformed, err)
@@ -95,7 +99,10 @@ func (c claim) verified(subject digest.Digest, signer Signer) Verified {
 	if c.signature.Envelope == nil {
 		return v
 	}
-	v.kind, v.predicateType, v.predicate = KindAttestation, c.statement.PredicateType, c.statement.Predicate
+	v.kind, v.predicateType = KindAttestation, c.statement.PredicateType
+	if v.predicateType == artifact.PredicateProvenance {
+		v.predicate = c.statement.Predicate
+	}
 	if c.format == FormatBundle {
 		v.name = c.statement.nameOf(subject)
 		if v.predicateType == artifact.PredicateSignature {

@@ -55,14 +55,14 @@ func chainOf(tb testing.TB, about digest.Digest, content func(digest.Digest) []b
 }
 
 // evaluate judges as an installation does, and returns what decided.
-func evaluate(tb testing.TB, asked admission.Requirements, chain admission.Chain, found admission.Evidence) (trust.Verified, error) {
+func evaluate(tb testing.TB, asked admission.Requirements, chain admission.Chain, about digest.Digest, found []trust.Evidence) (trust.Verified, error) {
 	tb.Helper()
 	evaluation, err := asked.Evaluate(version.Version{}, chain)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := evaluation.Add(tb.Context(), found); err != nil {
-		tb.Fatal(err)
+	for _, piece := range found {
+		evaluation.Add(tb.Context(), about, piece)
 	}
 	admitted, err := evaluation.Decide(time.Time{})
 	if err != nil {

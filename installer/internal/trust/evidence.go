@@ -58,10 +58,16 @@ type Evidence struct {
 // Bounds on evidence. A layer's annotations come from a manifest, which is
 // bounded too; an SBOM attestation of a large program takes a few MiB.
 const (
-	// MaxPayload is the largest accepted Evidence.Payload, in bytes.
-	MaxPayload = 32 << 20
+	// MaxPayload is the largest accepted Evidence.Payload, in bytes. Reading one
+	// takes several times as much memory.
+	MaxPayload = 8 << 20
 	// maxAnnotation is the largest accepted value of an annotation, in bytes.
 	maxAnnotation = 512 << 10
+	// maxSimple is the largest payload of a simple signature, in bytes.
+	maxSimple = 1 << 20
+	// maxValues bounds the JSON values of an envelope, and those of the subjects of
+	// a statement.
+	maxValues = 10_000
 )
 
 func (ev Evidence) check() error {

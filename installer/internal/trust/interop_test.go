@@ -143,9 +143,10 @@ func liveVerdict(tb testing.TB, r trust.Requirement, repository string) error {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	found := admission.Evidence{Subject: index.Digest}
-	err = evidence.Discover(tb.Context(), repo, index, func(more []trust.Evidence) bool {
-		found.Found = append(found.Found, more...)
+	var found []trust.Evidence
+	var search evidence.Search
+	err = search.Discover(tb.Context(), repo, index, func(piece trust.Evidence) bool {
+		found = append(found, piece)
 		return true
 	})
 	if err != nil {
@@ -162,6 +163,6 @@ func liveVerdict(tb testing.TB, r trust.Requirement, repository string) error {
 		}
 		return raw
 	})
-	_, err = evaluate(tb, signedBy(r), chain, found)
+	_, err = evaluate(tb, signedBy(r), chain, index.Digest, found)
 	return err
 }

@@ -66,8 +66,12 @@ func TestKeyAccepts(t *testing.T) {
 			if diff := cmp.Diff(trust.Signer{KeyID: k.ID(t)}, v.Signer()); diff != "" {
 				t.Error(diff)
 			}
-			if c.kind == trust.KindAttestation && string(v.Predicate()) != slsa {
-				t.Errorf("predicate %s, not as signed", v.Predicate())
+			want := ""
+			if c.predicate == trusttest.PredicateSLSA {
+				want = slsa
+			}
+			if string(v.Predicate()) != want {
+				t.Errorf("predicate %q, want %q", v.Predicate(), want)
 			}
 			if _, logged := v.LogIndex(); logged || !v.Time().IsZero() {
 				t.Error("a log entry or a time out of nothing")

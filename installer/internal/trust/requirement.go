@@ -209,7 +209,7 @@ func (r Requirement) Verify(ctx context.Context, subject digest.Digest, ev Evide
 	}
 	v, err := r.verify(ctx, subject, ev)
 	if err != nil {
-		return Verified{}, &Error{Origin: ev.Origin, Want: r.String(), Err: err}
+		return Verified{}, &Error{Origin: ev.Origin, Want: r.String(), Err: bounded(err)}
 	}
 	return v, nil
 }

@@ -10,18 +10,31 @@ import (
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
 )
 
 // statement is an in-toto statement, https://github.com/in-toto/attestation
 // spec v1 and v0.1. Its predicate stays as the bytes that were signed.
 type statement struct {
-	Type    string `json:"_type"`
-	Subject []struct {
-		Name   string            `json:"name"`
-		Digest map[string]string `json:"digest"`
-	} `json:"subject"`
+	Type          string          `json:"_type"`
+	Subject       subjects        `json:"subject"`
 	PredicateType string          `json:"predicateType"`
 	Predicate     json.RawMessage `json:"predicate"`
+}
+
+// subjects are what a statement is about.
+type subjects []struct {
+	Name   string            `json:"name"`
+	Digest map[string]string `json:"digest"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It bounds how many there are.
+func (s *subjects) UnmarshalJSON(text []byte) error {
+	if err := jsonbound.Check(text, maxValues); err != nil {
+		return err
+	}
+	type plain subjects
+	return json.Unmarshal(text, (*plain)(s))
 }
 
 // decodeStatement reads the statement in an envelope; it verifies nothing.
@@ -84,6 +97,9 @@ type simpleSigning struct {
 
 func decodeSimpleSigning(payload []byte) (simpleSigning, error) {
 	var s simpleSigning
+	if len(payload) > maxSimple {
+		return s, because(ErrMalformed, "a payload of %d bytes, more than %d", len(payload), maxSimple)
+	}
 	if err := json.Unmarshal(payload, &s); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrMalformed, err)
 	}

@@ -81,8 +81,9 @@ func (v Verified) Kind() Kind { return v.kind }
 // PredicateType is the type of the in-toto predicate, "" for simple signing.
 func (v Verified) PredicateType() string { return v.predicateType }
 
-// Predicate returns the predicate's JSON as signed, nil if there is none. What
-// it claims is the signer's word, not the authority's.
+// Predicate returns the JSON of a SLSA provenance as signed. What it claims is
+// the signer's word, not the authority's. Of other predicates, which may be large,
+// only the type is kept, and nil returned.
 func (v Verified) Predicate() []byte { return slices.Clone(v.predicate) }
 
 // Signer says who signed.
