@@ -11,6 +11,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 // Installer resolves, verifies and installs plugins under one policy. It is
@@ -174,12 +175,16 @@ func (i *Installer) needFolder() error {
 // Platform is the platform that the installer chooses for.
 func (i *Installer) Platform() string { return i.platform.String() }
 
-// source opens where a reference is read from.
+// source opens where a reference is read from, for one artifact.
 func (i *Installer) source(ctx context.Context, ref Reference) (Source, error) {
 	if ref.IsZero() {
 		return nil, fmt.Errorf("%w: empty", ErrInvalidReference)
 	}
-	return i.open(ctx, ref)
+	src, err := i.open(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return ociregistry.NewBounded(src), nil
 }
 
 // Step is a stage of an installation.

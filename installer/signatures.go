@@ -44,7 +44,7 @@ func (i *Installer) evidenceSources(ctx context.Context, r Resolution, rule comp
 	if signatures.IsZero() || signatures.Name() == r.Reference.Name() {
 		return own, nil
 	}
-	src, err := i.open(ctx, signatures)
+	src, err := i.source(ctx, signatures)
 	if errors.Is(err, ErrNotFound) {
 		return own, nil // a layout has what was copied with the plugin
 	}

@@ -7,51 +7,115 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
+	"github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
-	"oras.land/oras-go/v2/content/oci"
-	"oras.land/oras-go/v2/errdef"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/contextio"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Layout is an OCI image layout folder (image-spec v1.1.1, image-layout.md).
 // It has the methods of Repository. It is safe for concurrent use, also by
-// several processes; what others add is seen when the layout is opened.
+// several processes.
+//
+// A folder that someone else made is no more trusted than a registry: what it
+// holds is read within bounds, and nothing but regular files.
 type Layout struct {
-	store *oci.Store
 	dir   string
 	index layoutIndex
 }
 
+// layoutVersion is the file that says that a folder is a layout.
+var layoutVersion = []byte(`{"imageLayoutVersion":"` + ocispec.ImageLayoutVersion + `"}`)
+
 // CreateLayout opens the layout in dir, making it if it is not there.
-func CreateLayout(ctx context.Context, dir string) (*Layout, error) {
-	var store *oci.Store
-	err := durable.WhileInUse(func() (err error) {
-		store, err = oci.NewWithContext(ctx, dir)
-		return err
-	})
+func CreateLayout(_ context.Context, dir string) (*Layout, error) {
+	index, err := json.Marshal(ocispec.Index{Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: ocispec.MediaTypeImageIndex, Manifests: []ocispec.Descriptor{}})
 	if err != nil {
+		return nil, err
+	}
+	if err := durable.MkdirAll(filepath.Join(dir, ocispec.ImageBlobsDir), 0o755); err != nil {
 		return nil, wrap("open layout", dir, err)
 	}
-	store.AutoSaveIndex = false // it would write over the file in its place
-	return &Layout{store: store, dir: dir, index: layoutIndex{dir: dir}}, nil
+	for name, content := range map[string][]byte{ocispec.ImageLayoutFile: layoutVersion, ocispec.ImageIndexFile: index} {
+		_, err := os.Stat(filepath.Join(dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = durable.WriteFile(filepath.Join(dir, name), content, 0o644)
+		}
+		if err != nil {
+			return nil, wrap("open layout", dir, err)
+		}
+	}
+	return newLayout(dir)
 }
 
 // OpenLayout opens the layout in dir. A folder that is none is ErrNotFound.
-func OpenLayout(ctx context.Context, dir string) (*Layout, error) {
-	if _, err := os.Stat(filepath.Join(dir, ocispec.ImageLayoutFile)); err != nil {
-		if errors.Is(err, os.ErrNotExist) {
-			err = fmt.Errorf("%w: no %s file, so no OCI layout", ErrNotFound, ocispec.ImageLayoutFile)
-		}
+func OpenLayout(_ context.Context, dir string) (*Layout, error) { return newLayout(dir) }
+
+func newLayout(dir string) (*Layout, error) {
+	content, err := readLayoutFile(filepath.Join(dir, ocispec.ImageLayoutFile), layoutFileLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: no %s file, so no OCI layout", ErrNotFound, ocispec.ImageLayoutFile)
+	}
+	if err != nil {
 		return nil, wrap("open layout", dir, err)
 	}
-	return CreateLayout(ctx, dir)
+	var said ocispec.ImageLayout
+	if err := json.Unmarshal(content, &said); err != nil || said.Version != ocispec.ImageLayoutVersion {
+		return nil, wrap("open layout", dir, fmt.Errorf("%w: %s says version %.40q", ErrUnsupported, ocispec.ImageLayoutFile, said.Version))
+	}
+	return &Layout{dir: dir, index: layoutIndex{dir: dir}}, nil
+}
+
+// layoutFileLimit bounds the file that says that a folder is a layout, in bytes.
+const layoutFileLimit = 64 << 10
+
+// openLayoutFile opens a regular file: anything else might never end.
+func openLayoutFile(path string) (*os.File, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, fmt.Errorf("%w: %s is not a regular file", ErrInvalid, path)
+	}
+	f, err := os.Open(path)
+	return f, info, err
+}
+
+// readLayoutFile reads a file of at most limit bytes, which others may be replacing.
+func readLayoutFile(path string, limit int64) (content []byte, err error) {
+	err = durable.WhileInUse(func() error {
+		content, err = readFile(path, limit)
+		return err
+	})
+	return content, err
+}
+
+func readFile(path string, limit int64) ([]byte, error) {
+	f, _, err := openLayoutFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("%w: %s has more than %d bytes", ErrTooLarge, path, limit)
+	}
+	return content, err
+}
+
+// blob is where the content of a digest is, which must be valid.
+func (l *Layout) blob(d digest.Digest) string {
+	return filepath.Join(l.dir, ocispec.ImageBlobsDir, d.Algorithm().String(), d.Encoded())
 }
 
 // Name returns the folder.
@@ -61,18 +125,55 @@ func (l *Layout) at(ref string) string { return l.dir + ":" + ref }
 
 // Resolve returns the descriptor of a tag or digest.
 func (l *Layout) Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
-	desc, err := l.store.Resolve(ctx, reference)
+	desc, err := l.resolve(ctx, reference)
+	return desc, wrap("resolve", l.at(reference), err)
+}
+
+func (l *Layout) resolve(ctx context.Context, reference string) (ocispec.Descriptor, error) {
+	entries, _, err := l.index.read()
 	if err != nil {
-		return ocispec.Descriptor{}, wrap("resolve", l.at(reference), err)
+		return ocispec.Descriptor{}, err
 	}
-	return plain(desc), nil
+	want, isDigest := digest.Digest(reference), strings.Contains(reference, ":") && digest.Digest(reference).Validate() == nil
+	for _, entry := range slices.Backward(entries) {
+		if entry.Annotations[ocispec.AnnotationRefName] == reference || isDigest && entry.Digest == want {
+			return plain(entry), nil
+		}
+	}
+	if !isDigest {
+		return ocispec.Descriptor{}, ErrNotFound
+	}
+	// It may be in an index that is there.
+	content, err := readLayoutFile(l.blob(want), artifact.ManifestLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	desc := ocispec.Descriptor{Digest: want, Size: int64(len(content))}
+	if desc.MediaType, err = manifestType("", content); err != nil {
+		return ocispec.Descriptor{}, err
+	}
+	_, err = l.FetchAll(ctx, desc, artifact.ManifestLimit) // which compares the digest
+	return desc, err
 }
 
 // Fetch opens the content of a descriptor, verified as Repository.Fetch does.
 func (l *Layout) Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error) {
 	ref := l.at(desc.Digest.String())
-	rd, err := newVerifiedReader(ctx, desc, retries{}, func(ctx context.Context, _ int64) (io.ReadCloser, error) {
-		return l.store.Fetch(ctx, desc)
+	rd, err := newVerifiedReader(ctx, desc, retries{}, func(context.Context, int64) (io.ReadCloser, error) {
+		f, info, err := openLayoutFile(l.blob(desc.Digest))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, ErrNotFound
+		case err != nil:
+			return nil, err
+		case info.Size() != desc.Size:
+			_ = f.Close()
+			return nil, fmt.Errorf("%w: %d bytes for %s, want %d", ErrDigestMismatch, info.Size(), desc.Digest, desc.Size)
+		}
+		return f, nil
 	})
 	if err != nil {
 		return nil, wrap("fetch", ref, err)
@@ -86,53 +187,40 @@ func (l *Layout) FetchAll(ctx context.Context, desc ocispec.Descriptor, limit in
 }
 
 // Tags returns all tags, sorted.
-func (l *Layout) Tags(ctx context.Context) ([]string, error) {
+func (l *Layout) Tags(context.Context) ([]string, error) {
+	entries, _, err := l.index.read()
+	if err != nil {
+		return nil, wrap("list tags of", l.dir, err)
+	}
 	var all []string
-	err := l.store.Tags(ctx, "", func(page []string) error {
-		all = append(all, page...)
-		return nil
-	})
-	return all, wrap("list tags of", l.dir, err)
+	for _, entry := range entries {
+		if tag := entry.Annotations[ocispec.AnnotationRefName]; tag != "" {
+			all = append(all, tag)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all), nil
 }
 
 // Referrers returns the manifests of the layout whose subject is the given
-// one, sorted by digest.
+// one, sorted by digest, without their annotations. Those count that index.json
+// names, or an index that is named there.
 func (l *Layout) Referrers(ctx context.Context, subject ocispec.Descriptor) ([]ocispec.Descriptor, error) {
-	parents, err := l.store.Predecessors(ctx, subject)
-	if err != nil {
-		return nil, wrap("list referrers of", l.at(subject.Digest.String()), err)
-	}
-	var out []ocispec.Descriptor
-	for _, p := range parents {
-		b, err := l.FetchAll(ctx, p, artifact.ManifestLimit)
-		if err != nil {
-			return nil, err
-		}
-		var m struct {
-			Subject      *ocispec.Descriptor `json:"subject"`
-			ArtifactType string              `json:"artifactType"`
-			Annotations  map[string]string   `json:"annotations"`
-		}
-		if err := json.Unmarshal(b, &m); err != nil {
-			return nil, wrap("list referrers of", l.at(subject.Digest.String()), err)
-		}
-		if m.Subject != nil && m.Subject.Digest == subject.Digest {
-			out = append(out, ocispec.Descriptor{
-				MediaType: p.MediaType, Digest: p.Digest, Size: p.Size,
-				ArtifactType: m.ArtifactType, Annotations: m.Annotations,
-			})
-		}
-	}
-	slices.SortFunc(out, func(a, b ocispec.Descriptor) int {
-		return bytes.Compare([]byte(a.Digest), []byte(b.Digest))
-	})
-	return out, nil
+	found, err := l.index.referrers(ctx, l, subject.Digest)
+	return found, wrap("list referrers of", l.at(subject.Digest.String()), err)
 }
 
 // Exists reports whether the layout has the content.
-func (l *Layout) Exists(ctx context.Context, desc ocispec.Descriptor) (bool, error) {
-	ok, err := l.store.Exists(ctx, desc)
-	return ok, wrap("look for", l.at(desc.Digest.String()), err)
+func (l *Layout) Exists(_ context.Context, desc ocispec.Descriptor) (bool, error) {
+	ref := l.at(desc.Digest.String())
+	if err := desc.Digest.Validate(); err != nil {
+		return false, wrap("look for", ref, fmt.Errorf("%w: digest %.80q: %w", ErrInvalid, desc.Digest, err))
+	}
+	info, err := os.Stat(l.blob(desc.Digest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Mode().IsRegular() && info.Size() == desc.Size, wrap("look for", ref, err)
 }
 
 // PushBlob stores a blob unless it is there, and reports whether it did.
@@ -141,38 +229,41 @@ func (l *Layout) PushBlob(ctx context.Context, desc ocispec.Descriptor, open fun
 	if ok, err := l.Exists(ctx, desc); err != nil || ok {
 		return false, err
 	}
-	body, err := open()
+	verified, err := newVerifiedReader(ctx, desc, retries{}, func(context.Context, int64) (io.ReadCloser, error) { return open() })
 	if err != nil {
 		return false, wrap("push blob", ref, err)
 	}
-	defer body.Close()
-	err = l.store.Push(ctx, desc, body)
-	if errors.Is(err, errdef.ErrAlreadyExists) {
-		return false, nil
-	}
+	defer verified.Close()
+	_, err = l.ingest(desc.MediaType, desc.Digest.Algorithm(), func(w io.Writer) error {
+		_, err := io.Copy(w, contextio.Reader(ctx, verified))
+		return err
+	})
 	return err == nil, wrap("push blob", ref, err)
 }
 
 // Ingest stores what write produces as a blob whose digest is known only
 // afterwards: it is hashed on its way to a file beside its final place, and
 // renamed into it. Nothing stays behind when write fails.
-func (l *Layout) Ingest(mediaType string, write func(io.Writer) error) (_ ocispec.Descriptor, err error) {
-	blobs := filepath.Join(l.dir, ocispec.ImageBlobsDir, digest.SHA256.String())
-	if err := os.MkdirAll(blobs, 0o755); err != nil {
-		return ocispec.Descriptor{}, wrap("ingest into", l.dir, err)
+func (l *Layout) Ingest(mediaType string, write func(io.Writer) error) (ocispec.Descriptor, error) {
+	desc, err := l.ingest(mediaType, digest.SHA256, write)
+	return desc, wrap("ingest into", l.dir, err)
+}
+
+func (l *Layout) ingest(mediaType string, algorithm digest.Algorithm, write func(io.Writer) error) (_ ocispec.Descriptor, err error) {
+	if err := durable.MkdirAll(filepath.Join(l.dir, ocispec.ImageBlobsDir, algorithm.String()), 0o755); err != nil {
+		return ocispec.Descriptor{}, err
 	}
 	f, err := os.CreateTemp(l.dir, ".ingest-*")
 	if err != nil {
-		return ocispec.Descriptor{}, wrap("ingest into", l.dir, err)
+		return ocispec.Descriptor{}, err
 	}
 	defer func() {
 		if err != nil {
 			_ = f.Close()
 			_ = os.Remove(f.Name())
-			err = wrap("ingest into", l.dir, err)
 		}
 	}()
-	d := digest.SHA256.Digester()
+	d := algorithm.Digester()
 	if err := write(io.MultiWriter(f, d.Hash())); err != nil {
 		return ocispec.Descriptor{}, err
 	}
@@ -184,26 +275,20 @@ func (l *Layout) Ingest(mediaType string, write func(io.Writer) error) (_ ocispe
 		return ocispec.Descriptor{}, err
 	}
 	desc := ocispec.Descriptor{MediaType: mediaType, Digest: d.Digest(), Size: info.Size()}
-	target := filepath.Join(blobs, desc.Digest.Encoded())
-	if _, err := os.Lstat(target); err == nil {
+	if there, err := os.Lstat(l.blob(desc.Digest)); err == nil && there.Mode().IsRegular() && there.Size() == desc.Size {
 		// Windows replaces no file that may not be written.
 		return desc, os.Remove(f.Name())
 	}
-	return desc, durable.Rename(f.Name(), target)
+	return desc, durable.Rename(f.Name(), l.blob(desc.Digest))
 }
 
 // PushManifest stores a manifest or index and points the tags at it.
 func (l *Layout) PushManifest(ctx context.Context, desc ocispec.Descriptor, content []byte, tags ...string) error {
-	err := l.store.Push(ctx, desc, bytes.NewReader(content))
-	if err != nil && !errors.Is(err, errdef.ErrAlreadyExists) {
-		return wrap("push manifest", l.at(desc.Digest.String()), err)
+	_, err := l.PushBlob(ctx, desc, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+	if err == nil {
+		err = l.index.add(ctx, plain(desc), tags...)
 	}
-	for _, tag := range tags {
-		if err := l.store.Tag(ctx, plain(desc), tag); err != nil {
-			return wrap("tag", l.at(tag), err)
-		}
-	}
-	return wrap("push manifest", l.at(desc.Digest.String()), l.index.add(ctx, plain(desc), tags...))
+	return wrap("push manifest", l.at(desc.Digest.String()), err)
 }
 
 // Attach stores manifests that have one subject.
@@ -218,10 +303,14 @@ func (l *Layout) Attach(ctx context.Context, _ ocispec.Descriptor, referrers ...
 
 // Tag points a tag at a manifest that is there.
 func (l *Layout) Tag(ctx context.Context, desc ocispec.Descriptor, tag string) error {
-	if err := l.store.Tag(ctx, plain(desc), tag); err != nil {
-		return wrap("tag", l.at(tag), err)
+	there, err := l.Exists(ctx, desc)
+	if err == nil && !there {
+		err = ErrNotFound
 	}
-	return wrap("tag", l.at(tag), l.index.add(ctx, plain(desc), tag))
+	if err == nil {
+		err = l.index.add(ctx, plain(desc), tag)
+	}
+	return wrap("tag", l.at(tag), err)
 }
 
 // plain leaves out annotations: that which names the tag belongs to index.json.

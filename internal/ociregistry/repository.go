@@ -169,6 +169,9 @@ type fetcher interface {
 }
 
 func fetchAll(ctx context.Context, f fetcher, desc ocispec.Descriptor, limit int64) ([]byte, error) {
+	if desc.Size < 0 {
+		return nil, wrap("fetch", desc.Digest.String(), fmt.Errorf("%w: size %d", ErrInvalid, desc.Size))
+	}
 	if desc.Size > limit {
 		return nil, wrap("fetch", desc.Digest.String(), fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, desc.Size, limit))
 	}
