@@ -16,16 +16,18 @@ import (
 )
 
 const (
-	// maxReferrerDepth is how far referrers of referrers are followed.
-	maxReferrerDepth = 4
-	// maxMirrored bounds the manifests that one artifact may make us copy.
-	maxMirrored = 4096
+	// maxMirrored bounds the manifests that an index names, itself or by another
+	// one, and maxNested how deep indexes may be in each other.
+	maxMirrored = 1024
+	maxNested   = 4
 )
 
 // Destination is where a mirror is written.
 type Destination interface {
 	// Resolve finds what a tag is on; [ErrNotFound] where there is none.
 	Resolve(ctx context.Context, tag string) (ocispec.Descriptor, error)
+	// FetchAll reads what is there; it refuses content of more than limit bytes.
+	FetchAll(ctx context.Context, desc ocispec.Descriptor, limit int64) ([]byte, error)
 	// PushBlob stores a blob unless it is there.
 	PushBlob(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) (uploaded bool, err error)
 	// PushManifest stores a manifest or index, and tags it. A subject is
@@ -53,16 +55,21 @@ type Mirrored struct {
 	Uploaded  int `json:"uploaded"`
 	// Bytes is the size of the uploaded blobs.
 	Bytes int64 `json:"bytes"`
+	// LeftOut is what was found beside the artifact and not copied.
+	LeftOut []LeftOut `json:"leftOut,omitempty"`
 }
 
 // Mirror verifies a reference and copies the artifact that it stands for, byte
-// for byte: index, manifests, layers, and whatever hangs off any of them:
-// signatures, attestations, SBOMs. Tags come last: the version, and those of
-// latest, 1 and 1.2 that point at it.
+// for byte: index, manifests and layers, with what the policy's signers vouch for
+// beside them: signatures and attestations by them, and documents, such as SBOMs,
+// that these repeat or that are signed themselves. All else is left out, and said
+// in [Mirrored.LeftOut]: anybody who may push can attach things. Tags come last:
+// the version, and those of latest, 1 and 1.2 that point at it.
 //
 // The policy has to allow all that is copied: by evidence about the index, or
 // about each manifest of it that is wanted. If the version's tag is on other
-// content at the destination, it is [ErrOccupied].
+// content at the destination, it is [ErrOccupied]. Signatures that are there stay,
+// and are added to.
 func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, opts MirrorOptions) (Mirrored, error) {
 	m := &mirror{to: to, manifests: map[digest.Digest]bool{}, seenBlobs: map[digest.Digest]bool{}}
 	for _, name := range opts.Platforms {
@@ -84,9 +91,11 @@ func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, o
 	if err != nil {
 		return Mirrored{}, err
 	}
-	m.from = verified.source
 	m.done.Verified = verified
 	if err = i.vouched(ctx, verified, m.wants); err == nil {
+		err = m.open(ctx, i, verified)
+	}
+	if err == nil {
 		err = m.run(ctx, verified)
 	}
 	return m.done, failed("mirroring", exactly(verified.Resolution), err)
@@ -94,12 +103,25 @@ func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, o
 
 // mirror is one copy in progress.
 type mirror struct {
+	rule      compiledRule
 	from      Source
+	places    []Source // of evidence
 	to        Destination
 	platforms []artifact.Platform
 	// manifests and seenBlobs are what was copied, or is being copied.
 	manifests, seenBlobs map[digest.Digest]bool
 	done                 Mirrored
+}
+
+// open finds where to read: with bounds of its own, since what was read to verify
+// does not count.
+func (m *mirror) open(ctx context.Context, i *Installer, verified Verified) (err error) {
+	m.from = anew(verified.source)
+	if m.rule, err = i.policy.ruleFor(verified.Reference.Name()); err != nil {
+		return err
+	}
+	m.places, err = i.evidenceSources(ctx, verified.Resolution, m.rule)
+	return err
 }
 
 func (m *mirror) run(ctx context.Context, verified Verified) error {
@@ -139,8 +161,8 @@ func (m *mirror) tree(ctx context.Context, desc ocispec.Descriptor, content []by
 	if m.manifests[desc.Digest] {
 		return nil
 	}
-	if len(m.manifests) >= maxMirrored {
-		return fmt.Errorf("%w: more than %d manifests", ErrLimit, maxMirrored)
+	if len(m.manifests) >= maxMirrored || depth > maxNested {
+		return fmt.Errorf("%w: more than %d manifests, or indexes more than %d deep", ErrTooLarge, maxMirrored, maxNested)
 	}
 	m.manifests[desc.Digest] = true
 	var err error
@@ -156,7 +178,7 @@ func (m *mirror) tree(ctx context.Context, desc ocispec.Descriptor, content []by
 		return m.sparse(desc, err)
 	}
 	m.done.Manifests++
-	return m.attached(ctx, desc, depth)
+	return m.attached(ctx, desc)
 }
 
 // sparse explains the refusal of an index with some platforms left out.
@@ -177,7 +199,7 @@ func (m *mirror) children(ctx context.Context, desc ocispec.Descriptor, content 
 		if !m.wants(entry) {
 			continue
 		}
-		if err := m.fetchTree(ctx, entry, depth); err != nil {
+		if err := m.fetchTree(ctx, entry, depth+1); err != nil {
 			return partial(ctx, m.from, index, entry, err)
 		}
 	}
@@ -196,7 +218,7 @@ func (m *mirror) wants(entry ocispec.Descriptor) bool {
 
 func (m *mirror) fetchTree(ctx context.Context, desc ocispec.Descriptor, depth int) error {
 	if !artifact.IsIndex(desc.MediaType) && !artifact.IsManifest(desc.MediaType) {
-		return m.blob(ctx, desc)
+		return m.blob(ctx, m.from, desc)
 	}
 	content, err := m.from.FetchAll(ctx, desc, artifact.ManifestLimit)
 	if err != nil {
@@ -214,19 +236,19 @@ func (m *mirror) blobs(ctx context.Context, desc ocispec.Descriptor, content []b
 		if artifact.StaysAtOrigin(blob) {
 			continue
 		}
-		if err := m.blob(ctx, blob); err != nil {
+		if err := m.blob(ctx, m.from, blob); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *mirror) blob(ctx context.Context, desc ocispec.Descriptor) error {
+func (m *mirror) blob(ctx context.Context, from Source, desc ocispec.Descriptor) error {
 	if m.seenBlobs[desc.Digest] {
 		return nil
 	}
 	m.seenBlobs[desc.Digest] = true
-	uploaded, err := m.to.PushBlob(ctx, desc, func() (io.ReadCloser, error) { return m.from.Fetch(ctx, desc) })
+	uploaded, err := m.to.PushBlob(ctx, desc, func() (io.ReadCloser, error) { return from.Fetch(ctx, desc) })
 	if err != nil {
 		return fmt.Errorf("blob %s: %w", desc.Digest, err)
 	}
@@ -236,50 +258,6 @@ func (m *mirror) blob(ctx context.Context, desc ocispec.Descriptor) error {
 		m.done.Bytes += desc.Size
 	}
 	return nil
-}
-
-// attached copies the referrers of a manifest and cosign 2's tags for it.
-func (m *mirror) attached(ctx context.Context, subject ocispec.Descriptor, depth int) error {
-	if depth == maxReferrerDepth {
-		return fmt.Errorf("%w: referrers of referrers, %d deep", ErrLimit, depth)
-	}
-	referrers, err := m.from.Referrers(ctx, subject)
-	if err != nil {
-		return err
-	}
-	for _, referrer := range referrers {
-		if err := m.fetchTree(ctx, referrer, depth+1); err != nil {
-			return fmt.Errorf("referrer %s: %w", referrer.Digest, err)
-		}
-	}
-	if depth > 0 {
-		return nil // cosign signs artifacts, not signatures
-	}
-	for _, tag := range []string{artifact.SignatureTag(subject.Digest), artifact.AttestationTag(subject.Digest)} {
-		if err := m.tagged(ctx, tag); err != nil {
-			return fmt.Errorf("tag %s: %w", tag, err)
-		}
-	}
-	return nil
-}
-
-func (m *mirror) tagged(ctx context.Context, tag string) error {
-	desc, err := m.from.Resolve(ctx, tag)
-	if errors.Is(err, ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	content, err := m.from.FetchAll(ctx, desc, artifact.ManifestLimit)
-	if err != nil {
-		return err
-	}
-	if err := m.blobs(ctx, desc, content); err != nil {
-		return err
-	}
-	m.done.Manifests++
-	return m.to.PushManifest(ctx, desc, content, tag)
 }
 
 // tags are the version's and the floating ones that point at it now.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
-	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
@@ -125,8 +124,8 @@ func (i *Installer) provenances(ctx context.Context, v Verified) ([]Provenance, 
 	var search evidence.Search
 	for _, subject := range kept.chain.Subjects() {
 		for _, src := range sources {
-			failures = append(failures, search.Discover(ctx, src, subject, func(found trust.Evidence) bool {
-				evaluation.Add(ctx, subject.Digest, found)
+			failures = append(failures, search.Discover(ctx, src, subject, func(found evidence.Found) bool {
+				evaluation.Add(ctx, subject.Digest, found.Evidence)
 				return ctx.Err() == nil
 			}))
 		}

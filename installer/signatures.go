@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
 )
 
 // WithSignatureRepository names a repository, registry/repository, in which
@@ -35,12 +33,12 @@ func parseSignatureRepository(name string) (Reference, error) {
 
 // evidenceSources are the places of evidence about what was resolved: the
 // repository of signatures first, if there is one, and the plugin's own.
-func (i *Installer) evidenceSources(ctx context.Context, r Resolution, rule compiledRule) ([]evidence.Source, error) {
+func (i *Installer) evidenceSources(ctx context.Context, r Resolution, rule compiledRule) ([]Source, error) {
 	signatures := rule.signatures
 	if signatures.IsZero() {
 		signatures = i.signatures
 	}
-	own := []evidence.Source{r.source}
+	own := []Source{r.source}
 	if signatures.IsZero() || signatures.Name() == r.Reference.Name() {
 		return own, nil
 	}
@@ -51,5 +49,5 @@ func (i *Installer) evidenceSources(ctx context.Context, r Resolution, rule comp
 	if err != nil {
 		return nil, fmt.Errorf("signature repository %s: %w", signatures.Name(), err)
 	}
-	return append([]evidence.Source{src}, own...), nil
+	return append([]Source{src}, own...), nil
 }

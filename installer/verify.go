@@ -270,7 +270,7 @@ type collection struct {
 	evaluation *admission.Evaluation
 	resolution Resolution
 	// sources are the places of evidence.
-	sources  []evidence.Source
+	sources  []Source
 	now      time.Time
 	admitted admission.Admission
 	// failures are why evidence could not be fetched.
@@ -285,8 +285,8 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 			if refusal == nil || ctx.Err() != nil || slices.ContainsFunc(c.failures, evidence.Hopeless) {
 				break
 			}
-			err := search.Discover(ctx, src, subject, func(found trust.Evidence) bool {
-				if c.evaluation.Add(ctx, subject.Digest, found) {
+			err := search.Discover(ctx, src, subject, func(found evidence.Found) bool {
+				if c.evaluation.Add(ctx, subject.Digest, found.Evidence) {
 					refusal = c.try()
 				}
 				return refusal != nil && ctx.Err() == nil

@@ -63,17 +63,6 @@ func aboutAll(predicates []Predicate, subjects []ocispec.Descriptor) []statement
 	return all
 }
 
-// predicateOf returns the predicate type for a document's media type, or "".
-func predicateOf(mediaType string) string {
-	switch mediaType {
-	case artifact.MediaTypeSPDX:
-		return PredicateSPDX
-	case artifact.MediaTypeCycloneDX:
-		return PredicateCycloneDX
-	}
-	return ""
-}
-
 // sbomLimit bounds a bill of materials, in bytes.
 const sbomLimit = 64 << 20
 
@@ -94,7 +83,7 @@ func attachedSBOMs(ctx context.Context, from Content, subject ocispec.Descriptor
 			return nil, fmt.Errorf("referrer %s: %w", desc.Digest, err)
 		}
 		for _, l := range m.Layers {
-			predicateType := predicateOf(l.MediaType)
+			predicateType := artifact.PredicateOf(l.MediaType)
 			if predicateType == "" {
 				continue
 			}

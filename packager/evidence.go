@@ -2,12 +2,10 @@ package packager
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
@@ -265,25 +263,14 @@ func (e *evidence) writeLayers(ctx context.Context, tag string, have []ocispec.D
 		desc.Annotations = l.Annotations
 		layers = append(layers, desc)
 	}
-	// The config is what cosign writes, so that registries which look into configs
-	// accept it.
-	image := ocispec.Image{RootFS: ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{}}}
-	for _, l := range layers {
-		image.RootFS.DiffIDs = append(image.RootFS.DiffIDs, l.Digest)
-	}
-	raw, err := json.Marshal(image)
+	config, manifest, err := artifact.EncodeSignatures(layers)
 	if err != nil {
 		return err
 	}
-	config := blob{artifact.Describe(ocispec.MediaTypeImageConfig, raw), raw}
-	if err := pushBlob(ctx, e.target(), config, func(Event) {}); err != nil {
+	if err := pushBlob(ctx, e.target(), blob{config.Descriptor, config.Content}, func(Event) {}); err != nil {
 		return err
 	}
-	desc, content, err := artifact.EncodeManifest(artifact.ManifestInput{Config: config.desc, Layers: layers})
-	if err != nil {
-		return err
-	}
-	return e.target().PushManifest(ctx, desc, content, tag)
+	return e.target().PushManifest(ctx, manifest.Descriptor, manifest.Content, tag)
 }
 
 // layersUnder returns the layers under a signature tag; none if there is no such

@@ -11,6 +11,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
@@ -203,7 +204,7 @@ func (r *Released) sign(ctx context.Context, repo Repository, b *built, opts Rel
 	var statements []statement
 	for _, ref := range b.referrers {
 		statements = append(statements, statement{
-			predicateOf(ref.document.desc.MediaType), ref.document.content, []ocispec.Descriptor{ref.subject},
+			artifact.PredicateOf(ref.document.desc.MediaType), ref.document.content, []ocispec.Descriptor{ref.subject},
 		})
 	}
 	if err := e.attest(ctx, append(statements, aboutAll(opts.Predicates, subjects)...)); err != nil {
@@ -247,7 +248,7 @@ func (b *built) plan(ctx context.Context, a *aliaser, out *Released, opts Releas
 			out.Signed = append(out.Signed, s.Digest)
 		}
 		for _, d := range out.Documents {
-			out.Attested = append(out.Attested, predicateOf(d))
+			out.Attested = append(out.Attested, artifact.PredicateOf(d))
 		}
 		for _, p := range opts.Predicates {
 			out.Attested = append(out.Attested, p.Type)

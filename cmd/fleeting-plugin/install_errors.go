@@ -83,7 +83,7 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrSignerChanged, cli.Refused, "if the new signer is right: --accept-signer-change"},
 		{installer.ErrDowngrade, cli.Refused, "if the older version is wanted: --allow-downgrade, which removes newer ones"},
 		{installer.ErrMoved, cli.Refused, "a version never changes: ask the publisher why it did"},
-		{installer.ErrOccupied, cli.Refused, "name another destination; if it is the same plugin, find out which of the two is right: a version never changes"},
+		{installer.ErrOccupied, cli.Refused, "name another destination; if it is the same plugin, find out which of the two is right: neither a version nor a signature there is overwritten"},
 		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
 		{installer.ErrForeign, cli.Refused, "take it over, verified: fleeting-plugin install REF\nor remove it: fleeting-plugin uninstall REF"},
 		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},

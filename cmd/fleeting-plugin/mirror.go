@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -28,13 +29,16 @@ type mirrorCmd struct {
 // arguments that name a folder anyway take it, too.
 const layoutPrefix = "oci:"
 
-// newMirrorCmd copies plugins with all that hangs off them.
+// newMirrorCmd copies plugins with what vouches for them.
 func newMirrorCmd(app *cli.App) *cobra.Command {
 	c := &mirrorCmd{app: app}
 	cmd := &cobra.Command{
 		Use:   "mirror [REF...] DESTINATION",
 		Short: "Copy plugins with their signatures, SBOMs and provenance",
-		Long: `Verify plugins and copy them, byte for byte, with everything that hangs off them.
+		Long: `Verify plugins and copy them, byte for byte, with what the policy's signers vouch
+for: signatures and attestations by them, and SBOMs and other documents that
+they attest or sign. Whatever else is attached, by whoever may push, is left out
+and named. Signatures that are at the destination already stay, and are added to.
 
 DESTINATION is a tar file (FILE.tar), an OCI layout folder (oci:DIR), or a
 registry with a path. One plugin goes to exactly that repository; several, and
@@ -235,10 +239,25 @@ func (c *mirrorCmd) copyAll(ctx context.Context, i *installer.Installer, refs []
 		if err == nil {
 			copied = append(copied, one)
 			c.app.Statusf("copied %s %s: %d manifests, %d blobs, %d of them new", ref.Name(), one.Version, one.Manifests, one.Blobs, one.Uploaded)
+			c.leftOut(one)
 		}
 		return err
 	})
 	return copied, err
+}
+
+// shownLeftOut is how much of what was left out is named on the terminal.
+const shownLeftOut = 10
+
+// leftOut names what was not copied.
+func (c *mirrorCmd) leftOut(one installer.Mirrored) {
+	for n, left := range one.LeftOut {
+		if n == shownLeftOut {
+			c.app.Statusf("left out %d more; --output json names them", len(one.LeftOut)-n)
+			return
+		}
+		c.app.Statusf("left out %s, about %s: %s", cmp.Or(left.Digest.String(), "what could not be looked at"), left.Subject, left.Reason)
+	}
 }
 
 // vouching says so where the digest that was copied is not what was verified.

@@ -111,6 +111,27 @@ func EncodeReferrer(in ReferrerInput) (ocispec.Descriptor, []byte, error) {
 	})
 }
 
+// Document is a descriptor and the bytes that it describes.
+type Document struct {
+	Descriptor ocispec.Descriptor
+	Content    []byte
+}
+
+// EncodeSignatures returns the image that holds layers of evidence under one of
+// cosign 2's tags. The config is what cosign writes, so that registries which look
+// into configs accept it.
+func EncodeSignatures(layers []ocispec.Descriptor) (config, manifest Document, err error) {
+	image := ocispec.Image{RootFS: ocispec.RootFS{Type: "layers", DiffIDs: []digest.Digest{}}}
+	for _, l := range layers {
+		image.RootFS.DiffIDs = append(image.RootFS.DiffIDs, l.Digest)
+	}
+	if config.Descriptor, config.Content, err = encode(ocispec.MediaTypeImageConfig, image); err != nil {
+		return config, manifest, err
+	}
+	manifest.Descriptor, manifest.Content, err = EncodeManifest(ManifestInput{Config: config.Descriptor, Layers: layers})
+	return config, manifest, err
+}
+
 // EmptyConfig returns the descriptor and the two bytes of the empty config.
 func EmptyConfig() (ocispec.Descriptor, []byte) {
 	d := ocispec.DescriptorEmptyJSON

@@ -26,3 +26,15 @@ const (
 	// PredicateCycloneDX is a bill of materials in CycloneDX's form.
 	PredicateCycloneDX = "https://cyclonedx.org/bom"
 )
+
+// PredicateOf returns the predicate type of an attestation that repeats a document
+// of the media type, "" for what is no bill of materials.
+func PredicateOf(mediaType string) string {
+	switch mediaType {
+	case MediaTypeSPDX:
+		return PredicateSPDX
+	case MediaTypeCycloneDX:
+		return PredicateCycloneDX
+	}
+	return ""
+}

@@ -36,14 +36,11 @@ type Chain struct {
 }
 
 // Document is a descriptor and the bytes that it describes.
-type Document struct {
-	Descriptor ocispec.Descriptor
-	Content    []byte
-}
+type Document = artifact.Document
 
 // check compares the bytes with the descriptor. Whoever fetched them did the
 // same; a chain does not rely on it.
-func (d Document) check() error {
+func check(d Document) error {
 	if err := artifact.CheckDescriptor(d.Descriptor); err != nil {
 		return err
 	}
@@ -56,7 +53,7 @@ func (d Document) check() error {
 // NewChain binds an image manifest, and the index it is in, if there is one.
 // Errors match [ErrBroken] or say that a document cannot be read.
 func NewChain(index *Document, manifest Document) (Chain, error) {
-	if err := manifest.check(); err != nil {
+	if err := check(manifest); err != nil {
 		return Chain{}, err
 	}
 	decoded, err := artifact.DecodeManifest(manifest.Descriptor.MediaType, manifest.Content)
@@ -73,7 +70,7 @@ func NewChain(index *Document, manifest Document) (Chain, error) {
 }
 
 func (c *Chain) bind(index Document) error {
-	if err := index.check(); err != nil {
+	if err := check(index); err != nil {
 		return err
 	}
 	decoded, err := artifact.DecodeIndex(index.Descriptor.MediaType, index.Content)

@@ -43,9 +43,22 @@ type Source interface {
 	Referrers(ctx context.Context, subject ocispec.Descriptor) ([]ocispec.Descriptor, error)
 }
 
+// Found is a piece of evidence, and where it is.
+type Found struct {
+	trust.Evidence
+	// Manifest is what holds it, Layer the layer, Tag the tag of the manifest, ""
+	// for a referrer.
+	Manifest, Layer ocispec.Descriptor
+	Tag             string
+}
+
 // Search is one search for evidence, about any number of subjects. Its zero value
 // is ready.
 type Search struct {
+	// Other is told of each referrer that was looked at and holds no evidence, if
+	// it is set.
+	Other func(ocispec.Descriptor)
+
 	pieces int
 	bytes  int64
 	full   error
@@ -56,7 +69,7 @@ type Search struct {
 // may have. The error joins, each matching [ErrUnavailable], what could not be
 // fetched or was too much; what was handed over counts regardless, since evidence
 // can only speak for an artifact.
-func (s *Search) Discover(ctx context.Context, src Source, subject ocispec.Descriptor, take func(trust.Evidence) bool) error {
+func (s *Search) Discover(ctx context.Context, src Source, subject ocispec.Descriptor, take func(Found) bool) error {
 	v := visit{search: s, src: src, take: take, seen: map[digest.Digest]bool{}}
 	v.tag(ctx, artifact.SignatureTag(subject.Digest))
 	v.referrers(ctx, subject)
@@ -89,7 +102,7 @@ func Hopeless(err error) bool {
 type visit struct {
 	search   *Search
 	src      Source
-	take     func(trust.Evidence) bool
+	take     func(Found) bool
 	seen     map[digest.Digest]bool
 	failures []error
 	done     bool
@@ -117,7 +130,7 @@ func (v *visit) tag(ctx context.Context, tag string) {
 		v.fail("tag "+tag, err)
 		return
 	}
-	v.manifest(ctx, "tag "+tag, desc)
+	v.manifest(ctx, tag, desc)
 }
 
 func (v *visit) referrers(ctx context.Context, subject ocispec.Descriptor) {
@@ -142,7 +155,7 @@ func (v *visit) referrers(ctx context.Context, subject ocispec.Descriptor) {
 			return
 		}
 		if artifact.IsManifest(desc.MediaType) {
-			v.manifest(ctx, "referrer "+desc.Digest.String(), desc)
+			v.manifest(ctx, "", desc)
 		}
 	}
 }
@@ -157,11 +170,17 @@ func rank(d ocispec.Descriptor) int {
 	return 1
 }
 
-func (v *visit) manifest(ctx context.Context, origin string, desc ocispec.Descriptor) {
+// manifest hands over the evidence in a manifest, which is under a tag or a
+// referrer.
+func (v *visit) manifest(ctx context.Context, tag string, desc ocispec.Descriptor) {
 	if v.seen[desc.Digest] {
 		return
 	}
 	v.seen[desc.Digest] = true
+	origin := "tag " + tag
+	if tag == "" {
+		origin = "referrer " + desc.Digest.String()
+	}
 	content, err := v.src.FetchAll(ctx, desc, artifact.ManifestLimit)
 	if err != nil {
 		v.fail(origin, err)
@@ -172,47 +191,54 @@ func (v *visit) manifest(ctx context.Context, origin string, desc ocispec.Descri
 		v.fail(origin, err)
 		return
 	}
+	holds := false
 	for i, layer := range manifest.Layers {
-		if i == maxLayers {
+		format, ok := trust.FormatOf(layer.MediaType)
+		holds = holds || ok
+		if ok && i >= maxLayers {
 			v.fail(origin, fmt.Errorf("%w: %d layers are more than the %d that are looked at", ociregistry.ErrTooLarge, len(manifest.Layers), maxLayers))
 			return
 		}
-		if format, ok := trust.FormatOf(layer.MediaType); ok {
-			v.piece(ctx, origin, format, layer)
+		if ok {
+			v.piece(ctx, Found{trust.Evidence{Format: format, Annotations: layer.Annotations, Origin: origin}, desc, layer, tag})
 		}
 		if v.done || ctx.Err() != nil {
 			return
 		}
 	}
+	if !holds && tag == "" && v.search.Other != nil {
+		v.search.Other(desc)
+	}
 }
 
 // piece hands a piece of evidence over. The same bundle is the same evidence
 // wherever it is; of other forms the annotations are a part.
-func (v *visit) piece(ctx context.Context, origin string, format trust.Format, layer ocispec.Descriptor) {
-	if format == trust.FormatBundle {
-		if v.seen[layer.Digest] {
-			return
-		}
-		v.seen[layer.Digest] = true
+func (v *visit) piece(ctx context.Context, found Found) {
+	layer := found.Layer
+	bundle := found.Format == trust.FormatBundle
+	if bundle && v.seen[layer.Digest] {
+		return
 	}
 	if layer.Size > trust.MaxPayload {
-		v.fail(origin, fmt.Errorf("%w: a layer of %d bytes, more than %d", ociregistry.ErrTooLarge, layer.Size, trust.MaxPayload))
+		v.fail(found.Origin, fmt.Errorf("%w: a layer of %d bytes, more than %d", ociregistry.ErrTooLarge, layer.Size, trust.MaxPayload))
 		return
 	}
 	if err := v.search.count(layer.Size); err != nil {
-		v.fail(origin, err)
+		v.fail(found.Origin, err)
 		v.done = true
 		return
 	}
 	if v.last != layer.Digest {
 		content, err := v.src.FetchAll(ctx, layer, trust.MaxPayload)
 		if err != nil {
-			v.fail(origin, err)
+			v.fail(found.Origin, err)
 			return
 		}
 		v.last, v.content = layer.Digest, content
 	}
-	if !v.take(trust.Evidence{Format: format, Payload: v.content, Annotations: layer.Annotations, Origin: origin}) {
+	v.seen[layer.Digest] = v.seen[layer.Digest] || bundle
+	found.Payload = v.content
+	if !v.take(found) {
 		v.done = true
 	}
 }

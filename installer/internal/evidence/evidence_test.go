@@ -60,6 +60,9 @@ func (p *place) FetchAll(_ context.Context, desc ocispec.Descriptor, limit int64
 	if !ok {
 		return nil, ociregistry.ErrNotFound
 	}
+	if int64(len(content)) != desc.Size {
+		return nil, ociregistry.ErrDigestMismatch
+	}
 	return content, nil
 }
 
@@ -88,6 +91,20 @@ func (p *place) manifest(tb testing.TB, mediaType string, payloads ...string) oc
 	return p.put(ocispec.MediaTypeImageManifest, content)
 }
 
+// lie stores a manifest that names a bundle with another size.
+func (p *place) lie(tb testing.TB, payload string) ocispec.Descriptor {
+	tb.Helper()
+	m := ocispec.Manifest{MediaType: ocispec.MediaTypeImageManifest, Config: p.put(ocispec.MediaTypeEmptyJSON, []byte("{}"))}
+	m.SchemaVersion = 2
+	m.Layers = []ocispec.Descriptor{artifact.Describe(bundle, []byte(payload))}
+	m.Layers[0].Size--
+	content, err := json.Marshal(m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p.put(ocispec.MediaTypeImageManifest, content)
+}
+
 func (p *place) attach(desc ocispec.Descriptor, artifactType string) {
 	desc.ArtifactType = artifactType
 	p.referrers = append(p.referrers, desc)
@@ -103,7 +120,7 @@ func discover(tb testing.TB, p *place, stop int) ([]string, error) {
 	tb.Helper()
 	var payloads []string
 	var search evidence.Search
-	err := search.Discover(tb.Context(), p, subject(), func(found trust.Evidence) bool {
+	err := search.Discover(tb.Context(), p, subject(), func(found evidence.Found) bool {
 		payloads = append(payloads, string(found.Payload))
 		return len(payloads) < stop
 	})
@@ -272,7 +289,7 @@ func TestOneSearch(t *testing.T) {
 	var search evidence.Search
 	n, failed := 0, error(nil)
 	for range 5 {
-		failed = search.Discover(t.Context(), p, subject(), func(trust.Evidence) bool {
+		failed = search.Discover(t.Context(), p, subject(), func(evidence.Found) bool {
 			n++
 			return true
 		})
@@ -296,11 +313,15 @@ func TestOddities(t *testing.T) {
 	broken.attach(broken.put(ocispec.MediaTypeImageManifest, []byte(`{"schemaVersion":`)), bundle)
 	missing := newPlace()
 	missing.attach(artifact.Describe(ocispec.MediaTypeImageManifest, []byte("not there")), bundle)
+	lying := newPlace()
+	lying.tags[artifact.SignatureTag(subject().Digest)] = lying.lie(t, "a bundle")
+	lying.attach(lying.manifest(t, bundle, "a bundle"), bundle)
 	for name, c := range map[string]struct {
 		place *place
 		want  []string
 		fails bool
 	}{
+		"another size for it":          {lying, []string{"a bundle"}, true},
 		"one manifest in three places": {twice, []string{"a bundle"}, false},
 		"an index":                     {index, nil, false},
 		"no manifest at all":           {broken, nil, true},
@@ -319,7 +340,7 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p := dressed(t)
-	err := new(evidence.Search).Discover(ctx, p, subject(), func(trust.Evidence) bool { return true })
+	err := new(evidence.Search).Discover(ctx, p, subject(), func(evidence.Found) bool { return true })
 	if !errors.Is(err, context.Canceled) || len(p.asked) > 0 {
 		t.Errorf("%v, asked %v", err, p.asked)
 	}

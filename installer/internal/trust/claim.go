@@ -100,6 +100,7 @@ func (c claim) verified(subject digest.Digest, signer Signer) Verified {
 		return v
 	}
 	v.kind, v.predicateType = KindAttestation, c.statement.PredicateType
+	v.document = DocumentDigest(c.statement.Predicate)
 	if v.predicateType == artifact.PredicateProvenance {
 		v.predicate = c.statement.Predicate
 	}

@@ -145,8 +145,8 @@ func liveVerdict(tb testing.TB, r trust.Requirement, repository string) error {
 	}
 	var found []trust.Evidence
 	var search evidence.Search
-	err = search.Discover(tb.Context(), repo, index, func(piece trust.Evidence) bool {
-		found = append(found, piece)
+	err = search.Discover(tb.Context(), repo, index, func(piece evidence.Found) bool {
+		found = append(found, piece.Evidence)
 		return true
 	})
 	if err != nil {

@@ -1,6 +1,8 @@
 package trust
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -38,6 +40,7 @@ type Verified struct {
 	kind          Kind
 	predicateType string
 	predicate     []byte
+	document      digest.Digest
 	signer        Signer
 	logIndex      int64
 	logged        bool
@@ -85,6 +88,21 @@ func (v Verified) PredicateType() string { return v.predicateType }
 // the signer's word, not the authority's. Of other predicates, which may be large,
 // only the type is kept, and nil returned.
 func (v Verified) Predicate() []byte { return slices.Clone(v.predicate) }
+
+// Document is the [DocumentDigest] of the predicate of an attestation, "" for
+// anything else.
+func (v Verified) Document() digest.Digest { return v.document }
+
+// DocumentDigest identifies a JSON document however it is laid out: a predicate is
+// the document as part of another one. It is "" for what is no JSON.
+func DocumentDigest(document []byte) digest.Digest {
+	var compact, escaped bytes.Buffer
+	if err := json.Compact(&compact, document); err != nil {
+		return ""
+	}
+	json.HTMLEscape(&escaped, compact.Bytes())
+	return digest.FromBytes(escaped.Bytes())
+}
 
 // Signer says who signed.
 func (v Verified) Signer() Signer { return v.signer }
