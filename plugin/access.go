@@ -16,6 +16,9 @@ func AccessRules() []AccessRule {
 		{"compute", "GET", "/v2.1/flavors/detail"},
 		{"compute", "GET", "/v2.1/servers/detail"},
 		{"compute", "GET", "/v2.1/servers/*"},
+		{"compute", "GET", "/v2.1/servers"}, // while Neutron is down, as the next two
+		{"compute", "GET", "/v2.1/servers/*/metadata"},
+		{"compute", "GET", "/v2.1/servers/*/ips"},
 		{"compute", "POST", "/v2.1/servers"},
 		{"compute", "DELETE", "/v2.1/servers/*"},
 		{"compute", "POST", "/v2.1/servers/*/action"},    // unlock and forceDelete

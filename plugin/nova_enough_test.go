@@ -91,6 +91,51 @@ func TestNovaIsEnough(t *testing.T) {
 	}
 }
 
+// TestNovaWithoutNeutron: Nova itself cannot show servers in full while Neutron is
+// down, and answers 500. Its lists, metadata and addresses are enough.
+func TestNovaWithoutNeutron(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		first := w.start(t, nil)
+		servers := w.up(t, first, 3)
+		want, err := first.ConnectInfo(t.Context(), servers[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var restores []func()
+		for _, op := range []sim.Operation{sim.OpServerDetail, sim.OpServerShow, "network:*"} {
+			restores = append(restores, w.Inject(sim.Rule{Operation: op, Fault: sim.Refuse(http.StatusInternalServerError, "Unexpected API Error. keystoneauth1.exceptions.connection.ConnectFailure")}))
+		}
+		for range 10 {
+			if got := count(states(t, first), provider.StateRunning); got != 3 {
+				t.Errorf("the process that made them: %d running, want 3", got)
+			}
+			<-time.After(time.Minute)
+		}
+		w.shutdown(t, first)
+		group := w.start(t, nil)
+		if got := count(states(t, group), provider.StateRunning); got != 3 {
+			t.Errorf("adopted: %d running, want 3\n%s", got, w.log)
+		}
+		if got, err := group.ConnectInfo(t.Context(), servers[0]); err != nil || got.InternalAddr != want.InternalAddr {
+			t.Errorf("address %s, %v; want %s", got.InternalAddr, err, want.InternalAddr)
+		}
+		if _, err := group.Decrease(t.Context(), servers[:1]); err != nil {
+			t.Error(err)
+		}
+		<-time.After(time.Minute)
+		states(t, group)
+		if got := len(w.Snapshot().Servers); got != 2 {
+			t.Errorf("servers: %d, want 2", got)
+		}
+		for _, restore := range restores {
+			restore()
+		}
+		w.createsWithin(t, group, 90*time.Second)
+	})
+}
+
 // TestListAndCleanUpNeedNovaOnly: so do the commands.
 func TestListAndCleanUpNeedNovaOnly(t *testing.T) {
 	t.Parallel()

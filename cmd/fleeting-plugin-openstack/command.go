@@ -299,7 +299,7 @@ func cleanup(ctx context.Context, c *call) error {
 func table(w io.Writer, servers []plugin.GroupServer) {
 	fmt.Fprintln(w, "NAME\tSTATE\tADDRESS\tCREATED\tPROCESS\tID\tDETAIL")
 	for _, s := range servers {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, s.Address, s.Created.UTC().Format(time.DateTime), s.ProcessState, s.ID, s.Detail)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Name, s.State, s.Address, when(s.Created), s.ProcessState, s.ID, s.Detail)
 	}
 	processes := map[string]string{}
 	for _, s := range servers {
@@ -314,4 +314,12 @@ func table(w io.Writer, servers []plugin.GroupServer) {
 	for _, process := range slices.Sorted(maps.Keys(processes)) {
 		fmt.Fprintf(w, "%s\t%s\n", processes[process], process)
 	}
+}
+
+// when is a time for people; - if it is not known.
+func when(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.DateTime)
 }

@@ -51,6 +51,8 @@ type Client struct {
 	buffers    sync.Pool // of *bytes.Buffer, for listings
 	proof      atomic.Pointer[versionProof]
 	unfinished atomic.Pointer[serverListing]
+	views      fullViews
+	briefTold  atomic.Bool
 	othersTold atomic.Bool
 }
 

@@ -64,9 +64,14 @@ func (c *Client) ListServers(ctx context.Context, tag string) ([]Server, error) 
 		switch {
 		case err == nil:
 			c.reportOthers(ctx, listing)
+			c.views.replace(listing.servers)
+			c.briefTold.Store(false)
 			return listing.servers, nil
 		case markerGone(err) && attempt < restarts:
 			listing = newServerListing("list servers", tag, url.Values{})
+		case cannotShow(err):
+			servers, _, err := c.listBriefly(ctx, listing.query, err)
+			return servers, err
 		case errors.Is(err, ErrTransient) && !errors.Is(err, errEndless) && listing.pages > 0:
 			c.unfinished.Store(listing)
 			return nil, fmt.Errorf("%w: %w; the next listing goes on from there", ErrUnfinished, err)
@@ -81,10 +86,15 @@ func (c *Client) FindServers(ctx context.Context, tag, name string) ([]Server, e
 	// Nova takes the name for a regular expression or a part, by its database.
 	listing := newServerListing("look up server "+name, tag, url.Values{"name": {name}})
 	listing.once = true
-	if err := listing.run(ctx, c, listing.read(c)); err != nil {
-		return nil, err
+	err := listing.run(ctx, c, listing.read(c))
+	if cannotShow(err) {
+		var whole bool
+		cause := err
+		if listing.servers, whole, err = c.listBriefly(ctx, listing.query, cause); err == nil && !whole {
+			err = cause // one of those left out may be it
+		}
 	}
-	return slices.DeleteFunc(listing.servers, func(s Server) bool { return s.Name != name }), nil
+	return slices.DeleteFunc(listing.servers, func(s Server) bool { return s.Name != name }), err
 }
 
 // read reads a page of servers.
