@@ -15,6 +15,8 @@ import (
 	"testing"
 	"text/tabwriter"
 	"time"
+
+	"golang.org/x/mod/semver"
 )
 
 // TestRunners has GitLab Runner run jobs while the cloud fails in every way that
@@ -33,9 +35,13 @@ func TestRunners(t *testing.T) {
 	var results []result
 	t.Cleanup(func() { printWeather(t, results) })
 	for _, runner := range runners {
-		software := "gitlab-runner " + version(t, runner, "--version")
+		its := version(t, runner, "--version")
+		software := "gitlab-runner " + its
 		t.Run(software, func(t *testing.T) {
 			for _, c := range changes() {
+				if semver.Compare("v"+its, "v"+c.since) < 0 {
+					continue
+				}
 				t.Run(c.what, func(t *testing.T) { c.run(t, l.siteOf(t, runner, usualPort(), c.changes...)) })
 			}
 			for _, w := range weathers() {
@@ -48,12 +54,19 @@ func TestRunners(t *testing.T) {
 // usualPort are flags for runners before 17.11.0, which know no other port of SSH.
 func usualPort() []string { return []string{"--ssh-port", "22"} }
 
+// change is something that happens to a runner that works, since it can.
+type change struct {
+	what, since string
+	changes     []string
+	run         func(t *testing.T, s *site)
+}
+
 // changes are what happens to a runner that works.
-func changes() []jobRun {
-	return []jobRun{
-		{"a token that is changed while jobs run kills none", []string{"max_instances = 3", "max_instances = 2"}, rotated},
-		{"a plugin that is killed is not started again", nil, pluginKilled},
-		{"a restart with state_storage keeps the idle servers", []string{
+func changes() []change {
+	return []change{
+		{"a token that is changed while jobs run kills none", "16.11.0", []string{"max_instances = 3", "max_instances = 2"}, rotated},
+		{"a plugin that is killed is not started again", "16.11.0", nil, pluginKilled},
+		{"a restart with state_storage keeps the idle servers", "17.5.0", []string{
 			"max_instances = 3", "max_instances = 3\n[runners.autoscaler.state_storage]\nenabled = true\n[[runners.autoscaler.policy]]\nidle_count = 2\nidle_time = \"1h\"\n",
 		}, stateKept},
 	}
