@@ -194,21 +194,23 @@ type weather struct {
 	later []string
 }
 
-// weathers repeat nothing at random: each n-th call or server is met.
+// weathers repeat nothing at random: each n-th call or server is met. Their names
+// have no percent signs: they become part of folders, and a runner that is started
+// in one with such a sign ends at once.
 func weathers() []weather {
 	const create = ",match=compute:server.create"
 	return []weather{
 		{name: "none", jobs: 20},
-		{name: "10 % of creations answered 503", jobs: 20, faults: []string{"error,every=10" + create}},
-		{name: "10 % of creations reset before anything is made", jobs: 20, faults: []string{"reset,every=10" + create}},
-		{name: "10 % of answers lost, half of the servers made", jobs: 20, faults: []string{"reset,every=20" + create, "lost,every=20,skip=10" + create}},
-		{name: "15 % born in ERROR", jobs: 20, faults: []string{"build-error,every=7"}},
-		{name: "30 % born in ERROR", jobs: 20, faults: []string{"build-error,every=3"}},
+		{name: "one creation in ten answered 503", jobs: 20, faults: []string{"error,every=10" + create}},
+		{name: "one creation in ten reset before anything is made", jobs: 20, faults: []string{"reset,every=10" + create}},
+		{name: "one answer in ten lost, half of the servers made", jobs: 20, faults: []string{"reset,every=20" + create, "lost,every=20,skip=10" + create}},
+		{name: "one server in seven born in ERROR", jobs: 20, faults: []string{"build-error,every=7"}},
+		{name: "one server in three born in ERROR", jobs: 20, faults: []string{"build-error,every=3"}},
 		{name: "one of two hosts fails all builds", jobs: 20, faults: []string{"build-error,match=host:compute-b"}},
 		{name: "quota of 2", jobs: 15, faults: []string{"quota,instances=2"}},
 		{name: "soft delete", jobs: 20, faults: []string{"soft-delete"}},
 		{name: "down for two minutes", jobs: 20, later: []string{"reset,for=2m"}},
-		{name: "all at once, 10 % of everything", jobs: 20, faults: []string{
+		{name: "all at once, one in ten of everything", jobs: 20, faults: []string{
 			"error,every=10", "reset,every=10,skip=3", "lost,every=10,skip=7", "delay:10%,by=2s", "build-error,every=10", "delete-error,every=10", "stuck-deleting,every=10,skip=5",
 		}},
 	}
