@@ -24,7 +24,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
 )
 
-// Everything that the files of a runner know and nobody else may.
+// What a runner's files keep secret.
 const (
 	secretPassword  = "pa55 w0rd/of+the:user"
 	secretToken     = "sim-" // how the simulator's tokens begin

@@ -332,3 +332,42 @@ func TestOddLogins(t *testing.T) {
 		}
 	}
 }
+
+// TestATokenOfNoUse is not asked for again with each call: a login that succeeds,
+// and leads elsewhere or to a catalogue without Nova, is a login that failed.
+func TestATokenOfNoUse(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]*strings.Replacer{
+		"another project": strings.NewReplacer(`"id":"p1"`, `"id":"p2"`),
+		"no Nova":         strings.NewReplacer(`"compute"`, `"elsewhere"`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				first := true
+				s := newStage(t, func(r *http.Request) (*http.Response, error) {
+					switch {
+					case r.URL.Host == "keystone.example" && !first:
+						answer := reply(http.StatusCreated, change.Replace(stageLogin(time.Hour)))
+						answer.Header.Set("X-Subject-Token", stageToken)
+						return answer, nil
+					case strings.HasSuffix(r.URL.Path, "/servers/detail"):
+						return reply(http.StatusUnauthorized, `{"error": {"message": "no"}}`), nil
+					default:
+						return nil, nil //nolint:nilnil // as usual
+					}
+				})
+				client := s.connect(t)
+				first = false
+				for started := time.Now(); time.Since(started) < 10*time.Minute; <-time.After(2 * time.Second) {
+					if _, err := client.ListServers(t.Context(), "tag"); err == nil {
+						t.Fatal("listed")
+					}
+				}
+				if got := s.count("POST /v3/auth/tokens"); got > 60 {
+					t.Errorf("%d logins in ten minutes", got)
+				}
+			})
+		})
+	}
+}

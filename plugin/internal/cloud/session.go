@@ -94,17 +94,18 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 	if err != nil {
 		return &Error{Op: "read credentials", Kind: ErrUnauthorized, Err: err}
 	}
+	if err := s.logins.hold(files.read); err != nil {
+		closeIdle(transport)
+		return err
+	}
 	defer func() {
+		s.logins.ended(files.read, err)
 		if err != nil {
 			closeIdle(transport)
 		}
 	}()
 	asked := time.Now()
-	if err := s.logins.hold(files.read); err != nil {
-		return err
-	}
 	once, err := s.token(ctx, loginAttempt{creds: creds, files: files, cloud: s.opts.Cloud}, transport)
-	s.logins.ended(files.read, err)
 	if err != nil {
 		return err
 	}
