@@ -163,22 +163,27 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 		d.warnings = append(d.warnings, warnings...)
 		problems = append(problems, err, refusePrivate(d.inputs[i], opts.Include), d.inputs[i].settleModes(opts.Executables, runtime.GOOS != "windows"))
 	}
-	for _, name := range opts.Include {
-		if !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
-			problems = append(problems, &InputError{Path: name, Problem: "is to be included and is in no platform's folder", Remedy: "give --include the name of a file beside an executable"})
-		}
-	}
-	for _, name := range opts.Executables {
-		if name != "" && !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
-			problems = append(problems, &InputError{Path: name, Problem: "is to be executable and is in no platform's folder", Remedy: "give --executable the name of a file beside an executable"})
-		}
-	}
+	problems = append(problems, d.needFiles(opts.Include, "included", "--include"), d.needFiles(opts.Executables, "executable", "--executable"))
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
 	warnings, err := d.oneBuild()
 	d.warnings = append(d.warnings, warnings...)
 	return d, err
+}
+
+// needFiles refuses names that no platform's folder has. The empty name stands in
+// a list that is empty on purpose.
+func (d *Dist) needFiles(names []string, what, flag string) error {
+	var problems []error
+	for _, name := range names {
+		if name != "" && !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
+			problems = append(problems, &InputError{
+				Path: name, Problem: "is to be " + what + " and is in no platform's folder", Remedy: "give " + flag + " the name of a file beside an executable",
+			})
+		}
+	}
+	return errors.Join(problems...)
 }
 
 func exists(path string) bool {

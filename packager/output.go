@@ -30,7 +30,11 @@ func openOutput(ctx context.Context, target string) (*output, error) {
 	path := o.beside(".lock")
 	for {
 		o.lock = flock.New(path)
-		if _, err := o.lock.TryLockContext(ctx, lockInterval); err != nil {
+		err := durable.WhileInUse(func() error { // by the one before, who removes it
+			_, err := o.lock.TryLockContext(ctx, lockInterval)
+			return err
+		})
+		if err != nil {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		// The one before may have removed the file that was locked now.

@@ -16,13 +16,7 @@ var ErrOthers = errors.New("other users may write it")
 
 // Access says who else than the user of this process and the administrators may
 // do something, for messages; "" means no one.
-type Access struct {
-	Write, Read string
-	// replace is who may put another file or folder in the place of one that is in
-	// a folder of Windows, or of the folder itself: less than to write it, which
-	// everyone may do with the folder of a drive.
-	replace string
-}
+type Access struct{ Write, Read string }
 
 // Of returns the access to a file or folder. A link is followed.
 func Of(path string) (Access, error) { return of(path) }

@@ -28,45 +28,60 @@ const (
 )
 
 func of(path string) (Access, error) {
+	found, err := listOf(path)
+	return found.Access, err
+}
+
+// list is what an access list says.
+type list struct {
+	Access
+	// replace is who may put another file or folder in the place of one that is in
+	// the folder, or of the folder itself: less than to write it, which everyone may
+	// do with the folder of a drive.
+	replace string
+}
+
+func listOf(path string) (list, error) {
 	const what = windows.OWNER_SECURITY_INFORMATION | windows.DACL_SECURITY_INFORMATION
-	found := Access{}
+	found := list{}
 	descriptor, err := windows.GetNamedSecurityInfo(path, windows.SE_FILE_OBJECT, what)
 	if err == nil {
 		found, err = described(descriptor)
 	}
 	if err != nil {
-		return Access{}, fmt.Errorf("reading the access list of %s: %w", path, err)
+		return list{}, fmt.Errorf("reading the access list of %s: %w", path, err)
 	}
 	return found, nil
 }
 
 // described goes by the owner and the entries that allow something. Entries that
 // deny are passed over: they are rare, and to name a user too many is safe.
-func described(descriptor *windows.SECURITY_DESCRIPTOR) (Access, error) {
+func described(descriptor *windows.SECURITY_DESCRIPTOR) (list, error) {
 	trusted, err := administrators()
 	if err != nil {
-		return Access{}, err
+		return list{}, err
 	}
 	owner, _, err := descriptor.Owner()
 	if err != nil {
-		return Access{}, err
+		return list{}, err
 	}
-	list, _, err := descriptor.DACL()
+	entries, _, err := descriptor.DACL()
 	if err != nil && !errors.Is(err, windows.ERROR_OBJECT_NOT_FOUND) {
-		return Access{}, err
+		return list{}, err
 	}
-	if list == nil {
-		return Access{Write: "everyone: it has no access list", Read: "everyone: it has no access list"}, nil
+	if entries == nil {
+		const everyone = "everyone: it has no access list"
+		return list{Access{Write: everyone, Read: everyone}, everyone}, nil
 	}
 	var write, read, replace []string
 	if !trusted.has(owner) {
 		write = append(write, "its owner "+nameOf(owner))
 		replace = slices.Clone(write)
 	}
-	for i := range uint32(list.AceCount) {
+	for i := range uint32(entries.AceCount) {
 		var entry *windows.ACCESS_ALLOWED_ACE
-		if err := windows.GetAce(list, i, &entry); err != nil {
-			return Access{}, err
+		if err := windows.GetAce(entries, i, &entry); err != nil {
+			return list{}, err
 		}
 		sid := (*windows.SID)(unsafe.Pointer(&entry.SidStart)) // #nosec G103 -- the entry ends with the SID
 		grants := entry.Header.AceType == allowed || entry.Header.AceType == allowedCallback
@@ -83,7 +98,7 @@ func described(descriptor *windows.SECURITY_DESCRIPTOR) (Access, error) {
 			replace = append(replace, nameOf(sid))
 		}
 	}
-	return Access{Write: joined(write), Read: joined(read), replace: joined(replace)}, nil
+	return list{Access{Write: joined(write), Read: joined(read)}, joined(replace)}, nil
 }
 
 func joined(names []string) string {
@@ -143,7 +158,7 @@ func nameOf(sid *windows.SID) string {
 // replaces says who may put something else at a path. In a folder on the way others
 // may make files and folders, as in that of a drive.
 func replaces(path string, info fs.FileInfo, last bool) (string, error) {
-	found, err := of(path)
+	found, err := listOf(path)
 	if info.IsDir() && !last {
 		return found.replace, err
 	}

@@ -97,7 +97,7 @@ func waiting(most time.Duration, do func() error) error {
 		}
 		// Not in step with a reader that comes back again and again.
 		wait = min(2*wait, longestWait)
-		time.Sleep(wait/2 + rand.N(wait/2)) // #nosec G404 -- no secret
+		time.Sleep(wait/2 + rand.N(wait/2)) //nolint:forbidigo,gosec // nothing reports when another process closes a file
 	}
 }
 

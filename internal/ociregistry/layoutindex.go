@@ -81,7 +81,12 @@ func (x *layoutIndex) add(ctx context.Context, desc ocispec.Descriptor, tags ...
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	lock := flock.New(filepath.Join(x.dir, lockedFile))
-	if _, err := lock.TryLockContext(ctx, indexInterval); err != nil {
+	// Where the file goes with the lock, another process may be removing it.
+	err = durable.WhileInUse(func() error {
+		_, err := lock.TryLockContext(ctx, indexInterval)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("locking %s: %w", x.dir, err)
 	}
 	defer func() { err = cmp.Or(err, lock.Unlock(), unlocked(lock.Path())) }()

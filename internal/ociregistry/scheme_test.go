@@ -7,6 +7,8 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
@@ -28,11 +30,14 @@ func TestLoopback(t *testing.T) {
 	}
 	host := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 	folder := func(s *httptest.Server) string {
-		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, host(s)), 0o700); err != nil {
+		dir, name := t.TempDir(), host(s)
+		if runtime.GOOS == "windows" {
+			name = strings.ReplaceAll(name, ":", "") // which no name has there
+		}
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, host(s), "ca.crt"), content, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name, "ca.crt"), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return dir

@@ -166,7 +166,7 @@ func (s *Store) read(p Plugin, v version.Version, dir string) (Entry, error) {
 		}
 		// Where folders cannot change places in one step, it is away for a moment
 		// while it is installed anew.
-		time.Sleep(readPause)
+		time.Sleep(readPause) //nolint:forbidigo // nothing reports when another process has moved it
 	}
 	return Entry{}, fmt.Errorf("%s %s: %w in %s", p.name, v, ErrNotInstalled, s.root)
 }

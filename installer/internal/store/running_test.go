@@ -20,7 +20,7 @@ const asPlugin = "STORE_TEST_PLUGIN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asPlugin) != "" {
-		fmt.Println("started")
+		_, _ = fmt.Fprintln(os.Stdout, "started")
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		return
 	}
