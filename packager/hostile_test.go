@@ -256,7 +256,7 @@ func TestLinksLoseTheirPasswords(t *testing.T) {
 		if err != nil || strings.Contains(m.Source+m.URL, "s3cret") {
 			t.Errorf("%s: %v, %q %q", link, err, m.Source, m.URL)
 		}
-		build := packager.DetectBuild(func(n string) (string, bool) { v, ok := env[n]; return v, ok })
+		build := packager.LocalBuild(func(n string) (string, bool) { v, ok := env[n]; return v, ok })
 		if p, err = build.Provenance(); err != nil || strings.Contains(string(p.Content), "s3cret") {
 			t.Errorf("%s: %v\n%s", link, err, p.Content)
 		}

@@ -57,7 +57,7 @@ func TestReleaseWhereTagsAreImmutable(t *testing.T) {
 // releaseSigned publishes a version with provenance.
 func releaseSigned(t *testing.T, repo packager.Repository, v string, signer *packager.Signer, opts packager.ReleaseOptions) *packager.Released {
 	t.Helper()
-	provenance, err := packager.DetectBuild(githubEnv).Provenance()
+	provenance, err := packager.LocalBuild(githubEnv).Provenance()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,12 +91,29 @@ type InspectedAttestation struct {
 	Form          string `json:"form"`
 	PredicateType string `json:"predicateType"`
 	Claimant
-	// Builder, Source and Revision are those of SLSA provenance.
+	// Claims are what a SLSA provenance says; nil for other statements. Whoever
+	// signs writes them: compare them with the certificate.
+	Claims *ProvenanceClaims `json:"claims,omitempty"`
+}
+
+// ProvenanceClaims are claims of a SLSA provenance.
+type ProvenanceClaims struct {
 	Builder  string `json:"builder,omitempty"`
 	Source   string `json:"source,omitempty"`
 	Revision string `json:"revision,omitempty"`
+	// Workflow is what the environment of a build by hand said that it was, see
+	// [LocalBuild].
+	Workflow string `json:"workflow,omitempty"`
 	// LDFlags are the -ldflags that our own provenance says, see [Build].
 	LDFlags string `json:"ldflags,omitempty"`
+}
+
+// Agree says whether a certificate says the same of builder, source and commit. The
+// builder of GitHub's own attestations is the kind of machine, which certificates do
+// not name.
+func (p ProvenanceClaims) Agree(c Certified) bool {
+	machine := strings.HasPrefix(p.Builder, "https://github.com/actions/runner/")
+	return (p.Builder == c.BuildSigner || machine) && p.Source == "git+"+c.Repository+"@"+c.Ref && p.Revision == c.Commit
 }
 
 // InspectedDocument is a bill of materials.
@@ -118,6 +135,9 @@ type Claimant struct {
 	Key      string `json:"key,omitempty"`
 	Identity string `json:"identity,omitempty"`
 	Issuer   string `json:"issuer,omitempty"`
+	// Certificate is all that the certificate says, nil for a key. Whether a trusted
+	// authority issued it is not verified.
+	Certificate *Certified `json:"certificate,omitempty"`
 	// Logged and Timestamped say whether proofs of time are attached.
 	Logged      bool `json:"logged"`
 	Timestamped bool `json:"timestamped"`

@@ -4,19 +4,18 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/asn1"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
-	"slices"
+	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
 // inspectEvidence reads what hangs off one manifest.
@@ -122,7 +121,7 @@ func claimantOf(annotations map[string]string) Claimant {
 		Timestamped: annotations[artifact.AnnotationTimestamp] != "",
 	}
 	if block, _ := pem.Decode([]byte(annotations[artifact.AnnotationCertificate])); block != nil {
-		c.Identity, c.Issuer = identityOf(block.Bytes)
+		c.certifiedBy(block.Bytes)
 	}
 	return c
 }
@@ -147,7 +146,7 @@ func readBundle(content []byte) (Claimant, envelope) {
 		Key: keyID(b.Material.PublicKey.Hint), Logged: len(b.Material.TlogEntries) > 0, Timestamped: len(b.Material.Timestamps.RFC3161) > 0,
 	}
 	if raw := b.Material.Certificate.RawBytes; len(raw) > 0 {
-		c.Identity, c.Issuer = identityOf(raw)
+		c.certifiedBy(raw)
 	}
 	return c, b.Envelope
 }
@@ -162,27 +161,15 @@ func keyID(hint string) string {
 	return hint
 }
 
-// identityOf reads name and issuer out of a Fulcio certificate.
-// https://github.com/sigstore/fulcio/blob/main/docs/oid-info.md
-func identityOf(der []byte) (identity, issuer string) {
+// certifiedBy notes what a certificate of Fulcio says.
+func (c *Claimant) certifiedBy(der []byte) {
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return "", ""
+		return
 	}
-	switch {
-	case len(cert.URIs) > 0:
-		identity = cert.URIs[0].String()
-	case len(cert.EmailAddresses) > 0:
-		identity = cert.EmailAddresses[0]
+	if c.Certificate, err = signer.ReadCertificate(cert); err == nil {
+		c.Identity, c.Issuer = c.Certificate.Identity, c.Certificate.Issuer
 	}
-	issuerV2 := asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 57264, 1, 8}
-	i := slices.IndexFunc(cert.Extensions, func(e pkix.Extension) bool { return e.Id.Equal(issuerV2) })
-	if i >= 0 {
-		if _, err := asn1.UnmarshalWithParams(cert.Extensions[i].Value, &issuer, "utf8"); err != nil {
-			issuer = ""
-		}
-	}
-	return identity, issuer
 }
 
 // readStatement reads an in-toto statement, and of provenance what matters.
@@ -199,6 +186,11 @@ func readStatement(payload []byte) InspectedAttestation {
 					Go struct {
 						LDFlags string `json:"ldflags"`
 					} `json:"go"`
+					Environment struct {
+						System     string `json:"system"`
+						Repository string `json:"repository"`
+						Workflow   string `json:"workflow"`
+					} `json:"environment"`
 				} `json:"internalParameters"`
 			} `json:"buildDefinition"`
 			RunDetails struct {
@@ -213,10 +205,13 @@ func readStatement(payload []byte) InspectedAttestation {
 	}
 	a := InspectedAttestation{PredicateType: st.PredicateType}
 	if st.PredicateType == PredicateProvenance {
-		a.Builder = st.Predicate.RunDetails.Builder.ID
-		a.LDFlags = st.Predicate.BuildDefinition.InternalParameters.Go.LDFlags
+		internal := st.Predicate.BuildDefinition.InternalParameters
+		a.Claims = &ProvenanceClaims{Builder: st.Predicate.RunDetails.Builder.ID, LDFlags: internal.Go.LDFlags}
+		if said := internal.Environment; said.System != "" {
+			a.Claims.Workflow = strings.TrimSpace(said.System + " " + said.Repository + " " + said.Workflow)
+		}
 		if d := st.Predicate.BuildDefinition.ResolvedDependencies; len(d) > 0 {
-			a.Source, a.Revision = d[0].URI, d[0].Digest["gitCommit"]
+			a.Claims.Source, a.Claims.Revision = d[0].URI, d[0].Digest["gitCommit"]
 		}
 	}
 	return a

@@ -36,7 +36,7 @@ func TestInspectShowsAll(t *testing.T) {
 		t.Fatal(err)
 	}
 	keyID := fmt.Sprintf("%x", sha256.Sum256(der))
-	provenance, err := packager.DetectBuild(githubEnv).Provenance()
+	provenance, err := packager.LocalBuild(githubEnv).Provenance()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestInspectShowsAll(t *testing.T) {
 		}
 		for _, a := range report.Attestations {
 			count[a.Subject+" "+a.Form+" "+a.PredicateType]++
-			if a.PredicateType == packager.PredicateProvenance && a.Source != "git+https://github.com/lab-org/lab-plugin@refs/tags/v1.2.3" {
+			if a.PredicateType == packager.PredicateProvenance && a.Claims.Source != "git+https://github.com/lab-org/lab-plugin@refs/tags/v1.2.3" {
 				t.Errorf("provenance: %+v", a)
 			}
 		}

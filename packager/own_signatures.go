@@ -78,9 +78,12 @@ func (o ownSignatures) signedBy(der []byte) crypto.PublicKey {
 	if err != nil || o.issuer == nil || other.CheckSignatureFrom(o.issuer) != nil {
 		return nil
 	}
-	mine, mineIssuer := identityOf(o.certificate.Raw)
-	theirs, theirIssuer := identityOf(other.Raw)
-	if mine == "" || mine != theirs || mineIssuer != theirIssuer {
+	mine, err := signer.ReadCertificate(o.certificate)
+	if err != nil {
+		return nil
+	}
+	theirs, err := signer.ReadCertificate(other)
+	if err != nil || mine.Identity == "" || mine.Identity != theirs.Identity || mine.Issuer != theirs.Issuer {
 		return nil
 	}
 	return other.PublicKey
@@ -118,12 +121,43 @@ type envelope struct {
 }
 
 func sameEnvelope(key crypto.PublicKey, have, want envelope) bool {
-	if have.PayloadType != want.PayloadType || !bytes.Equal(have.Payload, want.Payload) || len(have.Signatures) != 1 {
+	if have.PayloadType != want.PayloadType || !sameStatement(have.Payload, want.Payload) || len(have.Signatures) != 1 {
 		return false
 	}
 	// The pre-authentication encoding of DSSE v1.
 	message := fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(have.PayloadType), have.PayloadType, len(have.Payload), have.Payload)
 	return verifies(key, message, have.Signatures[0].Sig)
+}
+
+// sameStatement says whether two statements say the same. Which run of a build said
+// it does not count: a second attempt of a pipeline has no more to say than the
+// first, and each would leave its provenance behind.
+func sameStatement(have, want []byte) bool {
+	if bytes.Equal(have, want) {
+		return true
+	}
+	type statement struct {
+		Type          string          `json:"_type"`
+		Subject       json.RawMessage `json:"subject"`
+		PredicateType string          `json:"predicateType"`
+		Predicate     struct {
+			Definition json.RawMessage `json:"buildDefinition"`
+			Run        struct {
+				Builder  json.RawMessage `json:"builder"`
+				Metadata json.RawMessage `json:"metadata"`
+			} `json:"runDetails"`
+		} `json:"predicate"`
+	}
+	read := func(content []byte) (s statement, ok bool) {
+		decoder := json.NewDecoder(bytes.NewReader(content))
+		decoder.DisallowUnknownFields()
+		ok = decoder.Decode(&s) == nil && s.PredicateType == artifact.PredicateProvenance
+		return s, ok
+	}
+	a, ok := read(have)
+	b, comparable := read(want)
+	return ok && comparable && a.Type == b.Type && bytes.Equal(a.Subject, b.Subject) &&
+		bytes.Equal(a.Predicate.Definition, b.Predicate.Definition) && bytes.Equal(a.Predicate.Run.Builder, b.Predicate.Run.Builder)
 }
 
 // sameBundle compares sigstore bundles.

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Build says where and how executables were built, for provenance.
+// Build says where and how executables were built, for provenance. Make it with
+// [CertifiedBuild] or [LocalBuild].
 type Build struct {
 	// Type is a URI that says how to read the parameters.
 	Type string
@@ -32,75 +33,75 @@ type Build struct {
 }
 
 // The build types. GitHub's is described at
-// https://actions.github.io/buildtypes/workflow/v1, the other two in
+// https://actions.github.io/buildtypes/workflow/v1, the others in
 // docs/reference/provenance.md.
 const (
 	BuildTypeGitHub = "https://actions.github.io/buildtypes/workflow/v1"
-	BuildTypeGitLab = "https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/provenance.md#gitlab-ci"
-	BuildTypeLocal  = "https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/provenance.md#local"
+	BuildTypeGitLab = provenancePage + "#gitlab-ci"
+	BuildTypeOther  = provenancePage + "#other-systems"
+	BuildTypeLocal  = provenancePage + "#local"
+
+	provenancePage = "https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/provenance.md"
 )
 
-// DetectBuild reads the build from the variables that CI systems set: GitHub
-// Actions, GitLab CI, or neither. lookup is like [os.LookupEnv].
-func DetectBuild(lookup func(string) (string, bool)) Build {
+// CertifiedBuild is the build that a certificate vouches for. Everything in it is
+// from the certificate, so a verifier finds both to agree. It is false for the
+// certificate of a person, which says nothing of a build.
+func CertifiedBuild(c Certified) (Build, bool) {
+	if c.BuildSigner == "" || c.Repository == "" {
+		return Build{}, false
+	}
+	config, _, _ := strings.Cut(strings.TrimPrefix(c.BuildConfig, c.Repository), "@")
+	workflow := map[string]any{"ref": c.Ref, "repository": c.Repository, "path": strings.TrimLeft(config, "/")}
+	b := Build{
+		Builder: c.BuildSigner, Parameters: map[string]any{"workflow": workflow},
+		Source: "git+" + c.Repository + "@" + c.Ref, Revision: c.Commit, Invocation: c.Run,
+	}
+	ids := map[string]any{
+		"event_name": c.Trigger, "repository_id": c.RepositoryID, "repository_owner_id": c.OwnerID, "runner_environment": c.RunnerEnvironment,
+	}
+	switch {
+	case strings.HasPrefix(config, "/.github/workflows/"):
+		b.Type, b.Internal = BuildTypeGitHub, map[string]any{"github": ids}
+	case strings.HasPrefix(config, "//"):
+		b.Type, b.Internal = BuildTypeGitLab, map[string]any{"gitlab": map[string]any{
+			"pipeline_source": c.Trigger, "project_id": c.RepositoryID, "runner_environment": c.RunnerEnvironment,
+		}}
+	default:
+		workflow["path"] = c.BuildConfig
+		b.Type, b.Internal = BuildTypeOther, map[string]any{"system": ids}
+	}
+	return b, true
+}
+
+// LocalBuild is a build that nothing but its signer vouches for: by hand, or
+// anywhere that a key signs. The variables of GitHub Actions and GitLab CI, which
+// anybody can set, name the source and are recorded as what the environment says;
+// they make no builder of it. lookup is like [os.LookupEnv].
+func LocalBuild(lookup func(string) (string, bool)) Build {
 	env := func(name string) string { v, _ := lookup(name); return v }
+	b := Build{Type: BuildTypeLocal, Builder: BuildTypeLocal, Parameters: map[string]any{"tool": "fleeting-plugin"}}
+	var repository, ref string
+	said := map[string]any{}
 	switch {
 	case env("GITHUB_ACTIONS") == "true":
-		return githubBuild(env)
+		repository, ref, b.Revision = env("GITHUB_SERVER_URL")+"/"+env("GITHUB_REPOSITORY"), env("GITHUB_REF"), env("GITHUB_SHA")
+		said["system"], said["workflow"] = "GitHub Actions", env("GITHUB_WORKFLOW_REF")
+		b.Invocation = fmt.Sprintf("%s/actions/runs/%s/attempts/%s", repository, env("GITHUB_RUN_ID"), env("GITHUB_RUN_ATTEMPT"))
 	case env("GITLAB_CI") == "true":
-		return gitlabBuild(env)
-	default:
-		return Build{
-			Type: BuildTypeLocal, Builder: BuildTypeLocal,
-			Parameters: map[string]any{"tool": "fleeting-plugin"},
+		repository, ref, b.Revision = env("CI_PROJECT_URL"), "refs/heads/"+env("CI_COMMIT_REF_NAME"), env("CI_COMMIT_SHA")
+		if tag := env("CI_COMMIT_TAG"); tag != "" {
+			ref = "refs/tags/" + tag
 		}
+		said["system"], said["workflow"], said["job"] = "GitLab CI", env("CI_CONFIG_PATH"), env("CI_JOB_NAME")
+		b.Invocation = env("CI_JOB_URL")
+	default:
+		return b
 	}
-}
-
-// githubBuild follows what GitHub's own attestations say, so that policies for
-// those fit. https://docs.github.com/actions/reference/variables-reference
-func githubBuild(env func(string) string) Build {
-	server, repository := env("GITHUB_SERVER_URL"), env("GITHUB_REPOSITORY")
-	project := server + "/" + repository
-	workflow := strings.TrimPrefix(env("GITHUB_WORKFLOW_REF"), repository+"/")
-	path, _, _ := strings.Cut(workflow, "@")
-	return Build{
-		Type:    BuildTypeGitHub,
-		Builder: server + "/" + env("GITHUB_WORKFLOW_REF"),
-		Parameters: map[string]any{"workflow": map[string]any{
-			"ref": env("GITHUB_REF"), "repository": project, "path": path,
-		}},
-		Internal: map[string]any{"github": map[string]any{
-			"event_name": env("GITHUB_EVENT_NAME"), "repository_id": env("GITHUB_REPOSITORY_ID"),
-			"repository_owner_id": env("GITHUB_REPOSITORY_OWNER_ID"), "runner_environment": env("RUNNER_ENVIRONMENT"),
-		}},
-		Source:     "git+" + project + "@" + env("GITHUB_REF"),
-		Revision:   env("GITHUB_SHA"),
-		Invocation: fmt.Sprintf("%s/actions/runs/%s/attempts/%s", project, env("GITHUB_RUN_ID"), env("GITHUB_RUN_ATTEMPT")),
-	}
-}
-
-// gitlabBuild reads https://docs.gitlab.com/ci/variables/predefined_variables/.
-func gitlabBuild(env func(string) string) Build {
-	ref := "refs/heads/" + env("CI_COMMIT_REF_NAME")
-	if tag := env("CI_COMMIT_TAG"); tag != "" {
-		ref = "refs/tags/" + tag
-	}
-	project := withoutUser(env("CI_PROJECT_URL"))
-	return Build{
-		Type:    BuildTypeGitLab,
-		Builder: env("CI_SERVER_URL") + "/-/runners/" + env("CI_RUNNER_ID"),
-		Parameters: map[string]any{"workflow": map[string]any{
-			"ref": ref, "repository": project, "path": env("CI_CONFIG_PATH"), "job": env("CI_JOB_NAME"),
-		}},
-		Internal: map[string]any{"gitlab": map[string]any{
-			"pipeline_source": env("CI_PIPELINE_SOURCE"), "project_id": env("CI_PROJECT_ID"),
-			"pipeline_id": env("CI_PIPELINE_ID"), "runner_version": env("CI_RUNNER_VERSION"),
-		}},
-		Source:     "git+" + project + "@" + ref,
-		Revision:   env("CI_COMMIT_SHA"),
-		Invocation: env("CI_JOB_URL"),
-	}
+	repository = withoutUser(repository)
+	said["repository"], said["ref"] = repository, ref
+	b.Source, b.Internal = "git+"+repository+"@"+ref, map[string]any{"environment": said}
+	return b
 }
 
 // Provenance returns the predicate of type [PredicateProvenance]. Links lose

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -110,7 +111,7 @@ func TestReleaseIsWhatCosignVerifies(t *testing.T) {
 		"fallback tags": registrytest.New(t), "referrers API": registrytest.NewReferrers(t),
 	} {
 		dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64"))
-		provenance, err := packager.DetectBuild(githubEnv).Provenance()
+		provenance, err := packager.LocalBuild(githubEnv).Provenance()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,67 +328,138 @@ func githubEnv(name string) (string, bool) {
 	return v, ok
 }
 
-func TestProvenance(t *testing.T) {
-	t.Parallel()
-	gitlab := map[string]string{
-		"GITLAB_CI": "true", "CI_SERVER_URL": "https://gitlab.com", "CI_RUNNER_ID": "12", "CI_PROJECT_URL": "https://gitlab.com/g/p",
-		"CI_COMMIT_TAG": "v1.2.3", "CI_COMMIT_REF_NAME": "v1.2.3", "CI_COMMIT_SHA": "abc", "CI_JOB_URL": "https://u:p@gitlab.com/g/p/-/jobs/5",
-		"CI_CONFIG_PATH": ".gitlab-ci.yml", "CI_JOB_NAME": "release",
+// provenanceFields are what verifiers read of a provenance.
+type provenanceFields struct {
+	Type, Builder, Repository, Ref, Path, Source, Commit, Run string
+}
+
+func fieldsOf(t *testing.T, b packager.Build) provenanceFields {
+	t.Helper()
+	p, err := b.Provenance()
+	if err != nil || p.Type != packager.PredicateProvenance {
+		t.Fatalf("%s: %v", p.Type, err)
 	}
+	var got struct {
+		BuildDefinition struct {
+			BuildType          string
+			ExternalParameters struct {
+				Workflow struct{ Repository, Ref, Path string }
+			}
+			ResolvedDependencies []struct {
+				URI    string
+				Digest struct{ GitCommit string }
+			}
+		}
+		RunDetails struct {
+			Builder  struct{ ID string }
+			Metadata struct{ InvocationID string }
+		}
+	}
+	if err := json.Unmarshal(p.Content, &got); err != nil {
+		t.Fatal(err)
+	}
+	w := got.BuildDefinition.ExternalParameters.Workflow
+	f := provenanceFields{
+		Type: got.BuildDefinition.BuildType, Builder: got.RunDetails.Builder.ID, Repository: w.Repository, Ref: w.Ref, Path: w.Path,
+		Run: got.RunDetails.Metadata.InvocationID,
+	}
+	if d := got.BuildDefinition.ResolvedDependencies; len(d) > 0 {
+		f.Source, f.Commit = d[0].URI, d[0].Digest.GitCommit
+	}
+	return f
+}
+
+// TestCertifiedBuild: provenance of a keyless signer says what its certificate
+// says, field by field.
+func TestCertifiedBuild(t *testing.T) {
+	t.Parallel()
+	const commit = "0123456789012345678901234567890123456789"
 	tests := []struct {
-		name                                             string
-		env                                              func(string) (string, bool)
-		buildType, builder, repository, ref, uri, invoke string
+		name string
+		c    packager.Certified
+		want provenanceFields
+		ok   bool
 	}{
 		{
-			"github", githubEnv, packager.BuildTypeGitHub,
-			"https://github.com/lab-org/lab-plugin/.github/workflows/release.yml@refs/tags/v1.2.3",
-			"https://github.com/lab-org/lab-plugin", "refs/tags/v1.2.3", "git+https://github.com/lab-org/lab-plugin@refs/tags/v1.2.3",
-			"https://github.com/lab-org/lab-plugin/actions/runs/77/attempts/2",
+			"GitHub", packager.Certified{
+				Identity: "https://github.com/o/p/.github/workflows/r.yml@refs/tags/v1.2.3", Issuer: "https://token.actions.githubusercontent.com",
+				BuildSigner: "https://github.com/o/shared/.github/workflows/publish.yml@refs/tags/v7",
+				BuildConfig: "https://github.com/o/p/.github/workflows/r.yml@refs/tags/v1.2.3",
+				Repository:  "https://github.com/o/p", Ref: "refs/tags/v1.2.3", Commit: commit, Run: "https://github.com/o/p/actions/runs/77/attempts/2",
+			}, provenanceFields{
+				packager.BuildTypeGitHub, "https://github.com/o/shared/.github/workflows/publish.yml@refs/tags/v7", "https://github.com/o/p", "refs/tags/v1.2.3",
+				".github/workflows/r.yml", "git+https://github.com/o/p@refs/tags/v1.2.3", commit, "https://github.com/o/p/actions/runs/77/attempts/2",
+			}, true,
 		},
 		{
-			"gitlab", func(n string) (string, bool) { v, ok := gitlab[n]; return v, ok }, packager.BuildTypeGitLab,
-			"https://gitlab.com/-/runners/12", "https://gitlab.com/g/p", "refs/tags/v1.2.3", "git+https://gitlab.com/g/p@refs/tags/v1.2.3",
-			"https://gitlab.com/g/p/-/jobs/5",
+			"GitLab", packager.Certified{
+				Identity: "https://gitlab.com/g/p//.gitlab-ci.yml@refs/tags/v1.2.3", Issuer: "https://gitlab.com",
+				BuildSigner: "https://gitlab.com/g/p//.gitlab-ci.yml@refs/tags/v1.2.3", BuildConfig: "https://gitlab.com/g/p//.gitlab-ci.yml@refs/tags/v1.2.3",
+				Repository: "https://gitlab.com/g/p", Ref: "refs/tags/v1.2.3", Commit: commit, Run: "https://gitlab.com/g/p/-/jobs/5",
+			}, provenanceFields{
+				packager.BuildTypeGitLab, "https://gitlab.com/g/p//.gitlab-ci.yml@refs/tags/v1.2.3", "https://gitlab.com/g/p", "refs/tags/v1.2.3",
+				".gitlab-ci.yml", "git+https://gitlab.com/g/p@refs/tags/v1.2.3", commit, "https://gitlab.com/g/p/-/jobs/5",
+			}, true,
 		},
-		{"local", func(string) (string, bool) { return "", false }, packager.BuildTypeLocal, packager.BuildTypeLocal, "", "", "", ""},
+		{
+			"another system", packager.Certified{
+				BuildSigner: "https://ci.example.com/p/1", BuildConfig: "https://ci.example.com/p/config", Repository: "https://git.example.com/p", Ref: "refs/heads/main",
+			}, provenanceFields{
+				packager.BuildTypeOther, "https://ci.example.com/p/1", "https://git.example.com/p", "refs/heads/main", "https://ci.example.com/p/config",
+				"git+https://git.example.com/p@refs/heads/main", "", "",
+			}, true,
+		},
+		{"a person", packager.Certified{Identity: "me@example.com", Issuer: "https://accounts.example.com"}, provenanceFields{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			p, err := packager.DetectBuild(tt.env).Provenance()
-			if err != nil {
-				t.Fatal(err)
+			b, ok := packager.CertifiedBuild(tt.c)
+			if ok != tt.ok {
+				t.Fatalf("a certified build: %t", ok)
 			}
-			var got struct {
-				BuildDefinition struct {
-					BuildType          string
-					ExternalParameters struct {
-						Workflow struct{ Repository, Ref string }
-					}
-					ResolvedDependencies []struct{ URI string }
-				}
-				RunDetails struct {
-					Builder  struct{ ID string }
-					Metadata struct{ InvocationID string }
-				}
+			if !ok {
+				return
 			}
-			if err := json.Unmarshal(p.Content, &got); err != nil {
-				t.Fatal(err)
-			}
-			uri := ""
-			if d := got.BuildDefinition.ResolvedDependencies; len(d) > 0 {
-				uri = d[0].URI
-			}
-			want := []string{tt.buildType, tt.builder, tt.repository, tt.ref, tt.uri, tt.invoke}
-			have := []string{
-				got.BuildDefinition.BuildType, got.RunDetails.Builder.ID, got.BuildDefinition.ExternalParameters.Workflow.Repository,
-				got.BuildDefinition.ExternalParameters.Workflow.Ref, uri, got.RunDetails.Metadata.InvocationID,
-			}
-			if diff := cmp.Diff(want, have); diff != "" || p.Type != packager.PredicateProvenance {
+			if diff := cmp.Diff(tt.want, fieldsOf(t, b)); diff != "" {
 				t.Errorf("provenance (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestLocalBuild: whatever the variables say, nothing that a builder is known by
+// gets into the provenance of a key.
+func TestLocalBuild(t *testing.T) {
+	t.Parallel()
+	gitlab := map[string]string{
+		"GITLAB_CI": "true", "CI_SERVER_URL": "https://gitlab.com", "CI_RUNNER_ID": "12", "CI_PROJECT_URL": "https://u:p@gitlab.com/g/p",
+		"CI_COMMIT_TAG": "v1.2.3", "CI_COMMIT_REF_NAME": "v1.2.3", "CI_COMMIT_SHA": "abc", "CI_JOB_URL": "https://u:p@gitlab.com/g/p/-/jobs/5",
+		"CI_CONFIG_PATH": ".gitlab-ci.yml", "CI_JOB_NAME": "release",
+	}
+	local := provenanceFields{Type: packager.BuildTypeLocal, Builder: packager.BuildTypeLocal}
+	github := local
+	github.Source, github.Commit = "git+https://github.com/lab-org/lab-plugin@refs/tags/v1.2.3", "0123456789012345678901234567890123456789"
+	github.Run = "https://github.com/lab-org/lab-plugin/actions/runs/77/attempts/2"
+	pipeline := local
+	pipeline.Source, pipeline.Commit, pipeline.Run = "git+https://gitlab.com/g/p@refs/tags/v1.2.3", "abc", "https://gitlab.com/g/p/-/jobs/5"
+	for _, tt := range []struct {
+		name string
+		env  func(string) (string, bool)
+		want provenanceFields
+	}{
+		{"GitHub's variables", githubEnv, github},
+		{"GitLab's variables", func(n string) (string, bool) { v, ok := gitlab[n]; return v, ok }, pipeline},
+		{"none", func(string) (string, bool) { return "", false }, local},
+	} {
+		b := packager.LocalBuild(tt.env)
+		if diff := cmp.Diff(tt.want, fieldsOf(t, b)); diff != "" {
+			t.Errorf("%s: provenance (-want +got):\n%s", tt.name, diff)
+		}
+		p, err := b.Provenance()
+		if err != nil || strings.Contains(string(p.Content), "u:p@") {
+			t.Errorf("%s: %v\n%s", tt.name, err, p.Content)
+		}
 	}
 }
 

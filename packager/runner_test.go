@@ -244,7 +244,7 @@ type extra struct {
 func TestRunnerTakesOurExtras(t *testing.T) {
 	t.Parallel()
 	signer, _ := keyPair(t)
-	provenance, err := packager.DetectBuild(githubEnv).Provenance()
+	provenance, err := packager.LocalBuild(githubEnv).Provenance()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,12 +37,40 @@ func (d *Dist) CompareVersion(ctx context.Context, want Version) ([]Warning, err
 			return d.compareWith(ctx, i, want)
 		}
 	}
-	warnings := []Warning{{d.dir, "no executable is for this machine, so none was asked for its version"}}
+	warnings, err := d.SearchVersion(ctx, want)
+	return append([]Warning{{d.dir, "no executable is for this machine, so none was asked for its version"}}, warnings...), err
+}
+
+// SearchVersion looks for the version in the executables and starts none of them:
+// an executable reads the environment of whoever started it, with the keys and
+// tokens in there. If only some have the version in them, the others are of another
+// build and an [*InputError]. If none has it, that gives a warning.
+func (d *Dist) SearchVersion(ctx context.Context, want Version) ([]Warning, error) {
 	without, err := d.otherVersions(ctx, want, -1)
-	for _, path := range without {
-		warnings = append(warnings, Warning{path, fmt.Sprintf("%s is not in it, so it may be another version", want)})
+	if err != nil {
+		return nil, err
 	}
-	return warnings, err
+	var warnings []Warning
+	if len(without) == len(d.inputs) {
+		for _, path := range without {
+			warnings = append(warnings, Warning{path, fmt.Sprintf("%s is not in it, so it may be another version", want)})
+		}
+		return warnings, nil
+	}
+	i := slices.IndexFunc(d.inputs, func(in input) bool { return !slices.Contains(without, in.binary().path) })
+	return nil, otherBuilds(without, d.inputs[i], want)
+}
+
+// otherBuilds is the error of executables without the version that one has.
+func otherBuilds(without []string, one input, want Version) error {
+	var problems []error
+	for _, path := range without {
+		problems = append(problems, &InputError{
+			Path: path, Problem: fmt.Sprintf("does not have the version %s in it, as %s has: it is of another build", want, one.binary().path),
+			Remedy: fmt.Sprintf("build the executables of all platforms again, as %s", want),
+		})
+	}
+	return errors.Join(problems...)
 }
 
 // compareWith asks the executable that runs here, and compares the others with
@@ -60,14 +88,7 @@ func (d *Dist) compareWith(ctx context.Context, asked int, want Version) ([]Warn
 	if err != nil {
 		return nil, err
 	}
-	var problems []error
-	for _, path := range without {
-		problems = append(problems, &InputError{
-			Path: path, Problem: fmt.Sprintf("does not have the version %s in it, as %s has: it is of another build", want, one.binary().path),
-			Remedy: fmt.Sprintf("build the executables of all platforms again, as %s", want),
-		})
-	}
-	return nil, errors.Join(problems...)
+	return nil, otherBuilds(without, one, want)
 }
 
 func compareVersion(ctx context.Context, in input, want Version) ([]Warning, error) {

@@ -11,6 +11,21 @@ import (
 // [KeylessSigner].
 type Signer struct{ s *signer.Signer }
 
+// Certified is what a certificate authority says about a keyless signer and its
+// build.
+type Certified = signer.Certified
+
+// PublicKey returns the public half of the key in PEM, nil for a keyless signer.
+func (s *Signer) PublicKey() []byte { return s.s.PublicKey() }
+
+// Certified returns what the certificate of a keyless signer says, nil for a signer
+// with a key. It asks the certificate authority, unless there is a certificate yet.
+func (s *Signer) Certified(ctx context.Context) (*Certified, error) { return s.s.Certified(ctx) }
+
+// Expected returns the identity that a keyless signer is going to have, by its
+// token, and asks no authority. It is nil for a signer with a key.
+func (s *Signer) Expected(ctx context.Context) (*Certified, error) { return s.s.Expected(ctx) }
+
 // SigningServices are the sigstore services that prove when a signature was
 // made. Empty fields leave a service out.
 type SigningServices struct {

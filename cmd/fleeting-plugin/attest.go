@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -53,7 +54,7 @@ attached them.`,
 		if err != nil {
 			return err
 		}
-		predicates, err := statements.all(app, said)
+		predicates, err := statements.all(cmd.Context(), app, signer, said, false)
 		if err != nil {
 			return err
 		}
@@ -110,15 +111,28 @@ func (s *statementFlags) check() error {
 	return nil
 }
 
-// all gives what is attested beside the bills of materials; check comes first. A
-// build by hand is of the source that the artifact says.
-func (s *statementFlags) all(app *cli.App, artifact packager.Metadata) ([]packager.Predicate, error) {
+// all returns what is attested beside the bills of materials; check comes first.
+// The provenance of a keyless signer says what its certificate says; that of a key
+// is a build by hand, of the source that the artifact names. A plan asks for no
+// certificate.
+func (s *statementFlags) all(ctx context.Context, app *cli.App, signer *packager.Signer, artifact packager.Metadata, plan bool) ([]packager.Predicate, error) {
 	if !s.provenance {
 		return s.others, nil
 	}
-	build := packager.DetectBuild(app.LookupEnv)
-	if build.Type == packager.BuildTypeLocal && artifact.Source != "" {
+	build := packager.LocalBuild(app.LookupEnv)
+	if build.Source == "" && artifact.Source != "" {
 		build.Source, build.Revision = "git+"+artifact.Source, artifact.Revision
+	}
+	if !plan {
+		certified, err := signer.Certified(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if certified != nil {
+			if b, ok := packager.CertifiedBuild(*certified); ok {
+				build = b
+			}
+		}
 	}
 	build.LDFlags = s.ldflags
 	p, err := build.Provenance()

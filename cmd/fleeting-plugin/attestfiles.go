@@ -49,7 +49,7 @@ A BUNDLE that is there is replaced if it is about the same files.`,
 		if err := statements.check(); err != nil {
 			return err
 		}
-		predicates, err := statements.all(app, packager.Metadata{})
+		predicates, err := statements.all(cmd.Context(), app, signer, packager.Metadata{}, false)
 		if err != nil {
 			return err
 		}

@@ -161,8 +161,8 @@ func (d *doctor) checkPolicy() {
 		return
 	}
 	for _, rule := range policy.Rules() {
-		if anyBuilder(rule) {
-			d.add("policy", "warning", "a provenance by any builder will do in "+rule.Scope+", a build by hand too", "name builder or source-repository in its [[rule.attestation]]")
+		if trustsClaims(rule) {
+			d.add("policy", "warning", "a key may sign the provenance that the rule for "+rule.Scope+" asks for, and its holder writes builder and source", nextClaims)
 		}
 		if rule.Unsafe {
 			d.add("policy", "warning", "nothing is verified in "+rule.Scope, "name a signer for it")

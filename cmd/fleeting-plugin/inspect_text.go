@@ -111,27 +111,47 @@ func evidenceOf(r *packager.Report) []*evidence {
 		add(s.Subject, s.Form, "signature", nil, s.Claimant)
 	}
 	for _, a := range r.Attestations {
-		var detail []string
-		if a.Builder != "" {
-			detail = append(detail, "built by "+a.Builder)
-		}
-		if a.Source != "" {
-			detail = append(detail, strings.TrimSpace("from "+a.Source+" "+a.Revision))
-		}
 		var lines []string
-		if len(detail) > 0 {
-			lines = append(lines, strings.Join(detail, " "))
-		}
-		if a.PredicateType == packager.PredicateProvenance {
-			flags := "without -ldflags, so that only executables that say theirs can be built again"
-			if a.LDFlags != "" {
-				flags = fmt.Sprintf("with -ldflags '%s'", a.LDFlags)
-			}
-			lines = append(lines, flags)
+		if a.Claims != nil {
+			lines = provenanceLines(*a.Claims, a.Certificate)
 		}
 		add(a.Subject, a.Form, kindOfPredicate(a.PredicateType), lines, a.Claimant)
 	}
 	return all
+}
+
+// provenanceLines tells what a certificate says of a build from what the provenance
+// claims. Only a certificate authority can certify a builder; whoever signs writes
+// the claims.
+func provenanceLines(claims packager.ProvenanceClaims, certificate *packager.Certified) []string {
+	var lines []string
+	if certificate != nil && certificate.BuildSigner != "" {
+		lines = append(lines, fmt.Sprintf("certified: built by %s from %s at %s, commit %s",
+			certificate.BuildSigner, certificate.Repository, certificate.Ref, certificate.Commit))
+	}
+	claimed := "claims to be built by hand"
+	if claims.Builder != packager.BuildTypeLocal {
+		claimed = "claims to be built by " + claims.Builder
+	}
+	if claims.Source != "" {
+		claimed += strings.TrimRight(" from "+claims.Source+" "+claims.Revision, " ")
+	}
+	switch {
+	case certificate == nil || certificate.BuildSigner == "":
+		lines = append(lines, claimed+"; nothing certifies that")
+	case claims.Agree(*certificate):
+		lines = append(lines, "the provenance claims the same")
+	default:
+		lines = append(lines, claimed+"; the certificate says otherwise")
+	}
+	if claims.Workflow != "" {
+		lines = append(lines, "claims that the environment was "+claims.Workflow)
+	}
+	flags := "without -ldflags, so that only executables that say theirs can be built again"
+	if claims.LDFlags != "" {
+		flags = fmt.Sprintf("with -ldflags '%s'", claims.LDFlags)
+	}
+	return append(lines, flags)
 }
 
 // kindOfPredicate shortens the types that everybody has.

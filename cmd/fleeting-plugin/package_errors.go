@@ -15,6 +15,7 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrReference, cli.Usage, "write host[:port]/path:version")
 	app.MapError(packager.ErrPublished, cli.Failed, "publish under a new version; --replace moves this one, and breaks whoever pinned it")
 	app.MapError(packager.ErrAliasTaken, cli.Failed, "publish to a repository of its own, or delete the alias, or leave the aliases alone with --no-aliases")
+	app.MapError(packager.ErrNotVouched, cli.Refused, "sign it first, or name the policy that accepts it")
 	app.MapError(packager.ErrInput, cli.Usage, "")
 	app.MapError(packager.ErrExists, cli.Usage, "choose another folder with --layout, or empty this one")
 	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must stand for an index that fleeting-plugin package or the runner's releaser made")

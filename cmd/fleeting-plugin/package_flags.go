@@ -32,8 +32,10 @@ type packFlags struct {
 	include      []string
 	executables  []string
 	skipRun      bool
-	skipSBOM     bool
-	noCache      bool
+	// secrets says that a secret to sign with is within reach of what is started.
+	secrets  bool
+	skipSBOM bool
+	noCache  bool
 }
 
 func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSet) *packFlags {
@@ -99,7 +101,11 @@ func (p *packFlags) scan(ctx context.Context, args []string, version packager.Ve
 	}
 	warnings := dist.Warnings()
 	if !p.skipRun {
-		more, err := dist.CompareVersion(ctx, version)
+		compare := dist.CompareVersion
+		if p.secrets {
+			compare = dist.SearchVersion
+		}
+		more, err := compare(ctx, version)
 		if err != nil {
 			return nil, err
 		}

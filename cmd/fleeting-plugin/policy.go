@@ -228,8 +228,8 @@ func sayOrigin(app *cli.App, flags *policyFlags) {
 // warnLax tells of rules that verify less than they seem to.
 func warnLax(app *cli.App, rules []installer.RuleSummary) {
 	for _, r := range rules {
-		if anyBuilder(r) {
-			app.Warnf("the rule for %s takes a provenance by any builder, a build by hand on its publisher's machine too; name builder or source-repository", r.Scope)
+		if trustsClaims(r) {
+			app.Warnf("the rule for %s asks for a provenance, and lets a key sign it: builder and source in that are what the holder of the key writes; %s", r.Scope, nextClaims)
 		}
 		if r.Unsafe && strings.Contains(r.Scope, "*") {
 			app.Warnf("the rule for %s verifies nothing, and is about more than one plugin", r.Scope)
@@ -240,13 +240,16 @@ func warnLax(app *cli.App, rules []installer.RuleSummary) {
 	}
 }
 
-// anyBuilder says that a rule asks for a provenance and not for what it says, from
-// somebody with a key: then whoever has that may write what they like. An identity
-// names the workflow that signed.
-func anyBuilder(r installer.RuleSummary) bool {
+// nextClaims is what to do about a rule that trusts claims.
+const nextClaims = "use [[rule.identity]], whose certificate names the workflow and the repository"
+
+// trustsClaims says that a rule asks for a provenance that a key may sign. A key
+// certifies no builder and no source: whoever has it writes what they like, from
+// wherever they are.
+func trustsClaims(r installer.RuleSummary) bool {
 	return slices.ContainsFunc(r.Signers, func(s string) bool { return strings.HasPrefix(s, "key ") }) &&
 		slices.ContainsFunc(r.Attestations, func(a installer.AttestationSummary) bool {
-			return slices.Contains(a.Types, packager.PredicateProvenance) && a.Builder+a.SourceRepository+a.SourceRef == ""
+			return slices.Contains(a.Types, packager.PredicateProvenance)
 		})
 }
 

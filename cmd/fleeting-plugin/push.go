@@ -27,6 +27,7 @@ not sent again.`,
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
+	voucher := addVoucher(app, registry, cmd.Flags())
 	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "move the version tag although it is published with other content")
 	cmd.Flags().BoolVar(&opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
 	cmd.Flags().StringArrayVar(&opts.MountFrom, "mount-from", nil, "`REPOSITORY` of the same registry, without the host, that may have the blobs (repeatable)")
@@ -37,6 +38,9 @@ not sent again.`,
 		}
 		layout := strings.TrimPrefix(args[0], layoutPrefix)
 		if err := sameVersion(cmd, layout, tag); err != nil {
+			return err
+		}
+		if opts.Vouch, err = voucher.byPolicy(repo.Name(), nil); err != nil {
 			return err
 		}
 		opts.Report = func(e packager.Event) { report(app, e) }

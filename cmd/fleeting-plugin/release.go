@@ -27,6 +27,7 @@ type releaseFlags struct {
 	bundle       string
 	statements   statementFlags
 	place        *placeFlags
+	voucher      *voucher
 	// told counts the warnings about the executables, which come first.
 	told int
 }
@@ -43,6 +44,10 @@ attestations first, then the version tag, then the aliases. Until the version
 tag nobody sees anything, and running it again after an interruption is safe:
 what is there is not made again.
 
+With --keyless or --key env://, no executable is started to compare its version,
+because what is started can read the secrets of the job: the version is searched for
+instead. Run fleeting-plugin package in a job without secrets to compare it.
+
 SHA256SUMS, and a bundle with its signature, are written into DIR for those who
 publish the plain executables as well.`,
 		Example: `  fleeting-plugin release dist registry.example.com/group/plugin:1.2.3 --key cosign.key
@@ -54,6 +59,7 @@ publish the plain executables as well.`,
 	pack := addPackFlags(app, registry, cmd.Flags())
 	sign := addSignFlags(app, cmd.Flags())
 	f.place = addPlaceFlags(app, cmd.Flags())
+	f.voucher = addVoucher(app, registry, cmd.Flags())
 	cmd.Flags().BoolVar(&f.opts.DryRun, "dry-run", false, "show what would be published, and change nothing")
 	cmd.Flags().BoolVar(&f.opts.Replace, "replace", false, "move the version tag although it is published with other content")
 	cmd.Flags().BoolVar(&f.opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
@@ -85,12 +91,18 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if f.opts.Signer, err = f.signer(cmd.Context(), sign); err != nil {
 		return err
 	}
+	pack.secrets = sign.inEnvironment()
 	if f.opts.Format, f.opts.Signatures, err = f.place.open(registry); err != nil {
 		return err
 	}
 	dist, err := f.prepare(cmd.Context(), app, pack, args[:len(args)-1], v)
 	if err != nil {
 		return explain(err)
+	}
+	if !f.opts.SkipAliases {
+		if f.opts.Vouch, err = f.voucher.bySigner(cmd.Context(), repo.Name(), f.opts.Signer, sign, f.opts.Signatures, f.opts.DryRun); err != nil {
+			return err
+		}
 	}
 	var result releaseResult
 	if result.Released, err = packager.Release(cmd.Context(), dist, v, repo, f.opts); err != nil {
@@ -130,7 +142,7 @@ func (f *releaseFlags) prepare(ctx context.Context, app *cli.App, pack *packFlag
 	}
 	said := f.opts.Metadata
 	said.Revision = cmp.Or(said.Revision, dist.Revision())
-	f.opts.Predicates, err = f.statements.all(app, said)
+	f.opts.Predicates, err = f.statements.all(ctx, app, f.opts.Signer, said, f.opts.DryRun)
 	return dist, err
 }
 

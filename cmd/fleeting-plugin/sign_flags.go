@@ -95,6 +95,12 @@ func openSignatures(app *cli.App, registry *cli.RegistryFlags, flag string) (pac
 // given says whether the flags ask for a signature at all.
 func (s *signFlags) given() bool { return s.key != "" || s.keyless || s.token != "" }
 
+// inEnvironment says whether the secret to sign with is in the environment, or can
+// be asked for with what is there: whatever is started can read it.
+func (s *signFlags) inEnvironment() bool {
+	return s.keyless || s.token != "" || strings.HasPrefix(s.key, "env://")
+}
+
 // signer makes the signer that the flags ask for.
 func (s *signFlags) signer(ctx context.Context) (*packager.Signer, error) {
 	keyless := s.keyless || s.token != ""

@@ -192,13 +192,8 @@ func (s *Signer) sign(ctx context.Context, c content) (*protobundle.Bundle, erro
 	if err == nil {
 		err = s.prove(ctx, b, c, by)
 	}
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.Is(err, ErrToken):
-		return nil, err
-	case err != nil:
-		return nil, fmt.Errorf("%w: %w", ErrService, err)
+	if err != nil {
+		return nil, asService(ctx, err)
 	}
 	if s.material != nil {
 		if err := s.check(ctx, b, c, by); err != nil {
@@ -206,6 +201,18 @@ func (s *Signer) sign(ctx context.Context, c content) (*protobundle.Bundle, erro
 		}
 	}
 	return b, nil
+}
+
+// asService names the error of a service, unless it is that of the token or the end
+// of the context.
+func asService(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, ErrToken):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrService, err)
 }
 
 func (s *Signer) signContent(b *protobundle.Bundle, c content) error {

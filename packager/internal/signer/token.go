@@ -16,6 +16,10 @@ type claims struct {
 	Email    string          `json:"email"`
 	Audience json.RawMessage `json:"aud"`
 	Expires  *float64        `json:"exp"`
+	// Workflow is GitHub's name for the workflow of a job, Pipeline GitLab's for the
+	// configuration of a pipeline. Fulcio makes the identity of them.
+	Workflow string `json:"job_workflow_ref"`
+	Pipeline string `json:"ci_config_ref_uri"`
 }
 
 // readToken refuses what no certificate authority could accept: no JSON web
