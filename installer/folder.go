@@ -339,7 +339,7 @@ func verifyFile(ctx context.Context, root *os.Root, file ReceiptFile) (err error
 
 func digestOf(ctx context.Context, r io.Reader, algorithm digest.Algorithm) (digest.Digest, error) {
 	digester := algorithm.Digester()
-	buffer := make([]byte, progressStep)
+	buffer := make([]byte, 256<<10)
 	for {
 		if err := ctx.Err(); err != nil {
 			return "", err

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
 )
 
 // InstallOptions are the choices for one installation. The zero value is right
@@ -355,11 +355,7 @@ func (i *Installer) extractLayer(ctx context.Context, staging *store.Staging, v 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
-	counted := &progressReader{r: content, report: func(done int64) {
-		i.events(Event{
-			Step: StepDownloading, Reference: v.Reference, Version: v.Version, Done: done, Total: layer.Size,
-		})
-	}}
+	counted := progress.Reader(content, layer.Size, i.moving(StepDownloading, v, layer.Size))
 	opts := untar.Options{Selection: v.payload.selection, Size: layer.Size, Limits: i.limits, Reserved: []string{store.ReceiptName}}
 	if v.payload.raw {
 		return untar.Copy(ctx, staging.Root(), counted, v.payload.executable, opts)
@@ -367,21 +363,9 @@ func (i *Installer) extractLayer(ctx context.Context, staging *store.Staging, v 
 	return untar.Extract(ctx, staging.Root(), counted, opts)
 }
 
-// progressReader reports how much has been read, at most once per step bytes.
-type progressReader struct {
-	r              io.Reader
-	done, reported int64
-	report         func(done int64)
-}
-
-const progressStep = 256 << 10
-
-func (p *progressReader) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	p.done += int64(n)
-	if p.done-p.reported >= progressStep || err != nil && p.done > p.reported {
-		p.reported = p.done
-		p.report(p.done)
+// moving returns a function that tells how many bytes of total were moved.
+func (i *Installer) moving(step Step, v Verified, total int64) func(done int64) {
+	return func(done int64) {
+		i.events(Event{Step: step, Reference: v.Reference, Version: v.Version, Done: done, Total: total})
 	}
-	return n, err
 }

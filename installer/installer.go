@@ -190,21 +190,22 @@ func (i *Installer) source(ctx context.Context, ref Reference) (Source, error) {
 // Step is a stage of an installation.
 type Step string
 
-// The steps, in order.
+// The steps, in order; StepCopying is that of [Installer.Mirror].
 const (
 	StepResolved    Step = "resolved"
 	StepVerified    Step = "verified"
 	StepDownloading Step = "downloading"
+	StepCopying     Step = "copying"
 	StepInstalled   Step = "installed"
 )
 
-// Event says how far an installation is. The first is that something was resolved.
+// Event says how far an installation or a copy is. The first is that something was resolved.
 type Event struct {
 	Step      Step
 	Reference Reference
 	// Version is what the reference stands for.
 	Version version.Version
-	// Done and Total are bytes, for StepDownloading.
+	// Done and Total are bytes, for StepDownloading and, of each blob, StepCopying.
 	Done, Total int64
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
 )
 
 const (
@@ -92,6 +93,7 @@ func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, o
 		return Mirrored{}, err
 	}
 	m.done.Verified = verified
+	m.copying = func(size int64) func(int64) { return i.moving(StepCopying, verified, size) }
 	if err = i.vouched(ctx, verified, m.wants); err == nil {
 		err = m.open(ctx, i, verified)
 	}
@@ -111,6 +113,8 @@ type mirror struct {
 	// manifests and seenBlobs are what was copied, or is being copied.
 	manifests, seenBlobs map[digest.Digest]bool
 	done                 Mirrored
+	// copying returns what is told how far a blob of that size is.
+	copying func(size int64) func(done int64)
 }
 
 // open finds where to read: with bounds of its own, since what was read to verify
@@ -248,7 +252,13 @@ func (m *mirror) blob(ctx context.Context, from Source, desc ocispec.Descriptor)
 		return nil
 	}
 	m.seenBlobs[desc.Digest] = true
-	uploaded, err := m.to.PushBlob(ctx, desc, func() (io.ReadCloser, error) { return from.Fetch(ctx, desc) })
+	uploaded, err := m.to.PushBlob(ctx, desc, func() (io.ReadCloser, error) {
+		content, err := from.Fetch(ctx, desc)
+		if err != nil {
+			return nil, err
+		}
+		return progress.ReadCloser(content, desc.Size, m.copying(desc.Size)), nil
+	})
 	if err != nil {
 		return fmt.Errorf("blob %s: %w", desc.Digest, err)
 	}

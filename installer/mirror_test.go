@@ -142,6 +142,31 @@ func referrers(t *testing.T, r *ociregistry.Repository, subject ocispec.Descript
 	return append(lines, fmt.Sprint(digests))
 }
 
+// TestMirrorSaysHowFarItIs: each blob is told of to its end.
+func TestMirrorSaysHowFarItIs(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	key := trusttest.NewKey(t)
+	repo := repository(t, registry.Host, "team/plugin")
+	p := plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.2.3", Body: randomText(1 << 20)}, "1.2.3")
+	plugintest.Sign(t, repo, key, p.Index)
+	ends := map[int64]bool{}
+	steps := 0
+	i := newInstaller(t, trusting(t, key), installer.WithEvents(func(e installer.Event) {
+		if e.Step == installer.StepCopying {
+			steps++
+			ends[e.Total] = ends[e.Total] || e.Done == e.Total
+		}
+	}))
+	if _, err := i.Mirror(t.Context(), reference(t, registry.Host+"/team/plugin:1"), repository(t, registry.Host, "copy"), installer.MirrorOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	layer := p.Layers[i.Platform()].Size
+	if !ends[layer] || steps < 4 {
+		t.Errorf("the layer of %d bytes: %d steps, ended: %v", layer, steps, ends)
+	}
+}
+
 // TestMirrorMany carries five plugins for six platforms in one tar file and
 // installs them without a registry, each platform.
 func TestMirrorMany(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
 
@@ -202,10 +203,11 @@ func storeLayer(ctx context.Context, l layer, store layerStore, opts PackOptions
 			return record, nil
 		}
 	}
-	opts.Report(Event{Kind: EventPacking, Subject: l.in.platform.String(), Size: l.in.size()})
+	packing := Event{Kind: EventPacking, Subject: l.in.platform.String(), Size: l.in.size()}
+	opts.Report(packing)
 	var diffID digest.Digest
 	desc, err := store.put(ctx, l.in.platform.String(), func(w io.Writer) (err error) {
-		diffID, err = l.write(ctx, w)
+		diffID, err = l.write(ctx, w, progress.Writer(packing.Size, packing.reporting(opts.Report)))
 		return err
 	})
 	if err != nil {

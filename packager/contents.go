@@ -16,6 +16,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
 )
 
 // LayerFile is a file in the layer of a plugin.
@@ -50,13 +51,14 @@ const (
 )
 
 // listLayer reads a layer and returns its files, in the layer's order. Folders
-// are left out.
-func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor) ([]LayerFile, error) {
-	content, err := from.Fetch(ctx, plain(desc))
+// are left out. Read is told how many bytes have come.
+func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, read func(done int64)) ([]LayerFile, error) {
+	fetched, err := from.Fetch(ctx, plain(desc))
 	if err != nil {
 		return nil, err
 	}
-	defer content.Close()
+	defer fetched.Close()
+	content := progress.Reader(fetched, desc.Size, read)
 	unpacked, err := decompress(content)
 	if err != nil {
 		return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)

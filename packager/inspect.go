@@ -221,8 +221,9 @@ func (r *Report) listFiles(ctx context.Context, from Source, report func(Event))
 		}
 		first[p.Layer] = i
 		g.Go(func() (err error) {
-			report(Event{Kind: EventReading, Subject: p.Platform, Size: p.Size})
-			r.Platforms[i].Files, err = listLayer(gctx, from, p.layer)
+			reading := Event{Kind: EventReading, Subject: p.Platform, Size: p.Size}
+			report(reading)
+			r.Platforms[i].Files, err = listLayer(gctx, from, p.layer, reading.reporting(report))
 			return err
 		})
 	}

@@ -35,9 +35,9 @@ type layer struct {
 	created time.Time
 }
 
-// write writes the compressed layer to w and returns the digest of the tar
-// stream.
-func (l layer) write(ctx context.Context, w io.Writer) (digest.Digest, error) {
+// write writes the compressed layer to w, and the content of its files to read as
+// well. It returns the digest of the tar stream.
+func (l layer) write(ctx context.Context, w, read io.Writer) (digest.Digest, error) {
 	out := bufio.NewWriterSize(w, copyBuffer)
 	zip, err := gzip.NewWriterLevel(out, compressionLevel)
 	if err != nil {
@@ -45,7 +45,7 @@ func (l layer) write(ctx context.Context, w io.Writer) (digest.Digest, error) {
 	}
 	diff := sha256.New()
 	archive := tar.NewWriter(io.MultiWriter(zip, diff))
-	if err := l.entries(ctx, archive); err != nil {
+	if err := l.entries(ctx, archive, read); err != nil {
 		return "", err
 	}
 	if err := archive.Close(); err != nil {
@@ -57,7 +57,7 @@ func (l layer) write(ctx context.Context, w io.Writer) (digest.Digest, error) {
 	return digest.NewDigest(digest.SHA256, diff), out.Flush()
 }
 
-func (l layer) entries(ctx context.Context, w *tar.Writer) error {
+func (l layer) entries(ctx context.Context, w *tar.Writer, read io.Writer) error {
 	dir := artifact.PluginDir
 	if l.in.platform.OS() == "windows" {
 		// A layer of a Windows image has its files below Files and its registry
@@ -85,7 +85,7 @@ func (l layer) entries(ctx context.Context, w *tar.Writer) error {
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
-		if err := l.sums.copy(ctx, w, f, buffer); err != nil {
+		if err := l.sums.copy(ctx, io.MultiWriter(w, read), f, buffer); err != nil {
 			return err
 		}
 	}

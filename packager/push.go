@@ -13,6 +13,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
 )
 
 // PushOptions change what [Push] does. The zero value is right for most.
@@ -263,12 +264,18 @@ func platformName(entry ocispec.Descriptor) string {
 	return entry.Digest.String()
 }
 
-// uploading tells once that an upload begins, which for a layer may take long.
+// uploading tells once that an upload begins, which for a layer may take long, and
+// how far it is.
 func uploading(report func(Event), name string, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) func() (io.ReadCloser, error) {
-	begin := sync.OnceFunc(func() { report(Event{Kind: EventUploading, Subject: name, Size: desc.Size}) })
+	e := Event{Kind: EventUploading, Subject: name, Size: desc.Size}
+	begin := sync.OnceFunc(func() { report(e) })
 	return func() (io.ReadCloser, error) {
 		begin()
-		return open()
+		content, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return progress.ReadCloser(content, e.Size, e.reporting(report)), nil
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,6 +115,60 @@ func TestPushAttachesSBOMs(t *testing.T) {
 	}
 }
 
+// TestTransfersSayHowFarTheyAre: what may take long tells of every part of it, from
+// its beginning to its end.
+func TestTransfersSayHowFarTheyAre(t *testing.T) {
+	t.Parallel()
+	host := registrytest.New(t).Host
+	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64"))
+	layout := filepath.Join(t.TempDir(), "layout")
+	packAll := func(report func(packager.Event)) error {
+		_, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), layout, packager.PackOptions{Report: report})
+		return err
+	}
+	push := func(report func(packager.Event)) error {
+		_, err := packager.Push(t.Context(), layout, repository(t, host+"/pushed"), packager.PushOptions{Report: report})
+		return err
+	}
+	release := func(report func(packager.Event)) error {
+		opts := packager.ReleaseOptions{}
+		opts.Report = report
+		_, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repository(t, host+"/released"), opts)
+		return err
+	}
+	inspect := func(report func(packager.Event)) error {
+		_, err := packager.Inspect(t.Context(), repository(t, host+"/pushed"), "1.0.0", packager.InspectOptions{Report: report})
+		return err
+	}
+	for _, step := range []struct {
+		name  string
+		do    func(report func(packager.Event)) error
+		kinds []packager.EventKind
+	}{
+		{"pack", packAll, []packager.EventKind{packager.EventPacking}},
+		{"push", push, []packager.EventKind{packager.EventUploading}},
+		{"release", release, []packager.EventKind{packager.EventPacking, packager.EventUploading}},
+		{"inspect", inspect, []packager.EventKind{packager.EventReading}},
+	} {
+		told := map[string][]packager.Event{}
+		if err := step.do(func(e packager.Event) {
+			key := string(e.Kind) + " " + e.Subject
+			told[key] = append(told[key], e)
+		}); err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		for _, kind := range step.kinds {
+			for _, platform := range []string{"linux/amd64", "linux/arm64"} {
+				all := told[string(kind)+" "+platform]
+				done := func(a, b packager.Event) int { return int(a.Done - b.Done) }
+				if len(all) < 3 || all[0].Done != 0 || all[len(all)-1].Done != all[0].Size || !slices.IsSortedFunc(all, done) {
+					t.Errorf("%s: %s %s: %v", step.name, kind, platform, all)
+				}
+			}
+		}
+	}
+}
+
 func TestPushAgainSendsNothing(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
@@ -121,7 +176,7 @@ func TestPushAgainSendsNothing(t *testing.T) {
 	repo := repository(t, reg.Host+"/demo")
 	var begun []string
 	first, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{Report: func(e packager.Event) {
-		if e.Kind == packager.EventUploading {
+		if e.Kind == packager.EventUploading && e.Done == 0 {
 			begun = append(begun, e.Subject)
 		}
 	}})

@@ -68,8 +68,10 @@ type Event struct {
 	Kind EventKind
 	// Subject is the platform, tag or digest that the event is about.
 	Subject string
-	// Size in bytes, where there is one.
-	Size int64
+	// Size in bytes, where there is one, and how many of them are Done:
+	// EventPacking, EventUploading and EventReading come again and again until all
+	// are.
+	Size, Done int64
 	// Signed is what was signed about Subject: "signature" for the artifact
 	// itself, else the predicate type of an attestation. Empty for other events.
 	Signed string
@@ -105,6 +107,14 @@ const (
 	EventTagged  EventKind = "tagged"
 	EventTagKept EventKind = "kept"
 )
+
+// reporting returns a function that reports how far the event is.
+func (e Event) reporting(report func(Event)) func(done int64) {
+	return func(done int64) {
+		e.Done = done
+		report(e)
+	}
+}
 
 func blobEvent(desc ocispec.Descriptor, uploaded bool) Event {
 	if uploaded {

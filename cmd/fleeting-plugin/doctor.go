@@ -311,14 +311,13 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 			left++
 		}
 	}
-	progress := newReading(d.app, list)
+	read := reading(d.app, list)
 	looked, err := together(ctx, list, func(one installer.Installed) (*doctor, error) {
-		defer progress.read(one)
+		defer read(one)
 		alone := &doctor{app: d.app, taken: d.taken, allowed: d.allowed}
 		alone.checkVersion(ctx, one, starting[one.Dir])
 		return alone, nil
 	})
-	progress.close()
 	for _, alone := range looked {
 		d.findings, d.altered = append(d.findings, alone.findings...), d.altered || alone.altered
 	}

@@ -30,7 +30,7 @@ func printReport(p *cli.Page, r *packager.Report) {
 	rows := make([][]string, len(r.Platforms))
 	all := make([]filesOf, len(r.Platforms))
 	for i, one := range r.Platforms {
-		rows[i] = []string{one.Platform, one.Version, size(one.Size), one.Digest.String()}
+		rows[i] = []string{one.Platform, one.Version, cli.Size(one.Size), one.Digest.String()}
 		all[i] = filesOf{one.Platform, one.Files}
 	}
 	p.Table([]string{"platform", "version", "size", "manifest"}, rows)

@@ -3,9 +3,7 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
@@ -72,9 +70,7 @@ func (c *installCmd) run(ctx context.Context, args []string) error {
 	case err != nil:
 		return err
 	}
-	progress := &progressBars{app: c.app}
-	defer progress.close()
-	extra := []installer.Option{installer.WithEvents(progress.event)}
+	extra := []installer.Option{showing(c.app)}
 	if c.offline && c.flags.from == "" {
 		extra = append(extra, installer.WithSource(nowhere))
 	}
@@ -95,9 +91,9 @@ func (c *installCmd) run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		return installLocked(ctx, c.app, i, lock, refs, progress)
+		return installLocked(ctx, c.app, i, lock, refs)
 	}
-	return c.install(ctx, i, refs, progress)
+	return c.install(ctx, i, refs)
 }
 
 // errOffline is why nothing is fetched.
@@ -107,18 +103,18 @@ func nowhere(context.Context, installer.Reference) (installer.Source, error) {
 	return nil, cli.Hint(cli.WithCode(errOffline, cli.NotFound), "fetch it from a mirror on disk: --from mirror.tar")
 }
 
-func (c *installCmd) install(ctx context.Context, i *installer.Installer, refs []installer.Reference, progress *progressBars) error {
+func (c *installCmd) install(ctx context.Context, i *installer.Installer, refs []installer.Reference) error {
 	do := i.Install
 	if c.offline && c.flags.from == "" {
 		do = i.Ensure
 	}
-	return installAll(ctx, c.app, refs, progress, func(ref installer.Reference) (installer.Installed, error) {
+	return installAll(ctx, c.app, refs, func(ref installer.Reference) (installer.Installed, error) {
 		return do(ctx, ref, c.opts)
 	})
 }
 
 // installAll installs plugins side by side, and prints what is installed.
-func installAll(ctx context.Context, app *cli.App, refs []installer.Reference, progress *progressBars, do func(installer.Reference) (installer.Installed, error)) error {
+func installAll(ctx context.Context, app *cli.App, refs []installer.Reference, do func(installer.Reference) (installer.Installed, error)) error {
 	groups, err := together(ctx, byPlugin(refs), func(refs []installer.Reference) (partly, error) {
 		var done partly
 		for _, ref := range refs {
@@ -131,7 +127,6 @@ func installAll(ctx context.Context, app *cli.App, refs []installer.Reference, p
 		}
 		return done, nil
 	})
-	progress.close()
 	installed, problems := []installer.Installed{}, []error{}
 	for _, group := range groups {
 		installed, problems = append(installed, group.installed...), append(problems, group.problems...)
@@ -204,57 +199,14 @@ func wanted(app *cli.App, args []string, config string) ([]installer.Reference, 
 	return refs, nil
 }
 
-// progressBars turns the installer's events into one bar for all that is
-// downloaded at a time.
-type progressBars struct {
-	app *cli.App
-
-	mu    sync.Mutex
-	bar   *cli.Progress
-	loads map[string]installer.Event
-}
-
-func (p *progressBars) event(e installer.Event) {
-	switch e.Step {
-	case installer.StepDownloading:
-		p.downloading(e)
-	case installer.StepResolved, installer.StepVerified, installer.StepInstalled:
-		p.app.Logger().Debug("installing", "step", string(e.Step), "reference", e.Reference.String(), "version", e.Version.String())
-	}
-}
-
-func (p *progressBars) downloading(e installer.Event) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.loads == nil {
-		p.loads = map[string]installer.Event{}
-	}
-	p.loads[e.Reference.String()] = e
-	var done, total int64
-	for _, load := range p.loads {
-		done, total = done+load.Done, total+load.Total
-	}
-	if p.bar == nil {
-		p.bar = p.app.Progress(e.Reference.Name()+" "+e.Version.String(), total)
-	}
-	if len(p.loads) > 1 {
-		p.bar.Describe(fmt.Sprintf("%d plugins", len(p.loads)))
-	}
-	p.bar.Set(done, total)
-	if done == total {
-		p.end()
-	}
-}
-
-func (p *progressBars) close() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.end()
-}
-
-func (p *progressBars) end() {
-	if p.bar != nil {
-		_ = p.bar.Close()
-	}
-	p.bar, p.loads = nil, nil
+// showing shows what the installer does, and how far its transfers are.
+func showing(app *cli.App) installer.Option {
+	return installer.WithEvents(func(e installer.Event) {
+		switch e.Step {
+		case installer.StepDownloading, installer.StepCopying:
+			app.Progress(string(e.Step), e.Reference.Name()+" "+e.Version.String(), e.Done, e.Total)
+		case installer.StepResolved, installer.StepVerified, installer.StepInstalled:
+			app.Logger().Debug("installing", "step", string(e.Step), "reference", e.Reference.String(), "version", e.Version.String())
+		}
+	})
 }

@@ -119,8 +119,8 @@ func writeLock(name string, lock installer.Lock) error {
 }
 
 // installLocked installs exactly what a lock has.
-func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lock installer.Lock, refs []installer.Reference, progress *progressBars) error {
-	return installAll(ctx, app, refs, progress, func(ref installer.Reference) (installer.Installed, error) {
+func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lock installer.Lock, refs []installer.Reference) error {
+	return installAll(ctx, app, refs, func(ref installer.Reference) (installer.Installed, error) {
 		return i.InstallLocked(ctx, lock, ref)
 	})
 }

@@ -143,7 +143,7 @@ func (f *installFlags) mirrorInstaller(ctx context.Context) (*installer.Installe
 	if err != nil {
 		return nil, err
 	}
-	i, err := installer.New(policy, append(f.signaturePlace(), installer.WithSource(source),
+	i, err := installer.New(policy, append(f.signaturePlace(), installer.WithSource(source), showing(f.app),
 		installer.WithClock(f.app.Now), installer.WithLogger(f.app.Logger()))...)
 	return i, cli.WithCode(err, cli.Usage)
 }

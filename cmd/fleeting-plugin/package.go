@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -93,7 +92,7 @@ func printPlatforms(p *cli.Page, platforms []packager.PlatformResult) {
 	rows := make([][]string, len(platforms))
 	var all []filesOf
 	for i, one := range platforms {
-		rows[i] = []string{one.Platform, size(one.Size), one.Digest.String()}
+		rows[i] = []string{one.Platform, cli.Size(one.Size), one.Digest.String()}
 		all = append(all, filesOf{one.Platform, one.Files})
 	}
 	p.Table([]string{"platform", "size", "manifest"}, rows)
@@ -140,22 +139,11 @@ func listOf(files []packager.LayerFile) string {
 		case f.Kind != "":
 			words[i] += " (" + f.Kind + ")"
 		case f.Name != "plugin" && f.Name != "plugin.exe":
-			words[i] += " (" + size(f.Size) + ")"
+			words[i] += " (" + cli.Size(f.Size) + ")"
 		}
 	}
 	if len(words) == 0 {
 		return "none"
 	}
 	return strings.Join(words, ", ")
-}
-
-// size writes bytes for people.
-func size(n int64) string {
-	switch {
-	case n >= 1e6:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	case n >= 1e3:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	}
-	return fmt.Sprintf("%d B", n)
 }

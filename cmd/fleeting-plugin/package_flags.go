@@ -211,9 +211,13 @@ func report(app *cli.App, e packager.Event) {
 		app.Statusf("%-9s %s: %s", e.Kind, e.Subject, e.Signed)
 		return
 	}
+	if e.Done > 0 {
+		app.Progress(string(e.Kind), e.Subject, e.Done, e.Size)
+		return
+	}
 	switch e.Kind {
 	case packager.EventPacking, packager.EventPacked, packager.EventReused, packager.EventReading, packager.EventUploading, packager.EventUploaded:
-		app.Statusf("%-9s %s (%s)", e.Kind, e.Subject, size(e.Size))
+		app.Statusf("%-9s %s (%s)", e.Kind, e.Subject, cli.Size(e.Size))
 	case packager.EventTagged:
 		app.Statusf("%-9s %s", e.Kind, e.Subject)
 	default:

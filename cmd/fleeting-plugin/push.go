@@ -97,7 +97,7 @@ func printPushed(app *cli.App, page *cli.Page, p *packager.Pushed) {
 	}
 	page.Field(10, "published", p.Repository+":"+p.Version.String())
 	page.Field(10, "digest", p.Digest.String())
-	page.Field(10, "uploaded", fmt.Sprintf("%d blobs, %s; %d were there", p.Uploaded.Blobs, size(p.Uploaded.Bytes), p.Present.Blobs))
+	page.Field(10, "uploaded", fmt.Sprintf("%d blobs, %s; %d were there", p.Uploaded.Blobs, cli.Size(p.Uploaded.Bytes), p.Present.Blobs))
 	page.Field(10, "aliases", aliases(p.Aliases))
 }
 

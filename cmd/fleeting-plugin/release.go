@@ -181,7 +181,7 @@ func (f *releaseFlags) print(app *cli.App, p *cli.Page, r releaseResult) {
 			app.Warnf("%s", warning)
 		}
 		p.Printf("would publish %s\n", r.Reference)
-		p.Field(10, "layers", fmt.Sprintf("%d to upload, %s; %d are there", r.Uploaded.Blobs, size(r.Uploaded.Bytes), r.Present.Blobs))
+		p.Field(10, "layers", fmt.Sprintf("%d to upload, %s; %d are there", r.Uploaded.Blobs, cli.Size(r.Uploaded.Bytes), r.Present.Blobs))
 		p.Field(10, "aliases", aliases(r.Aliases))
 	} else {
 		pushed := r.Pushed

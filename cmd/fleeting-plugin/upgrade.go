@@ -30,8 +30,6 @@ goes on with what it has started.`,
 	opts := changeFlags(cmd)
 	config := neededFlag(cmd)
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
-		progress := &progressBars{app: app}
-		defer progress.close()
 		var others []installer.Reference
 		if opts.AllowDowngrade { // else nothing is removed
 			var err error
@@ -39,7 +37,7 @@ goes on with what it has started.`,
 				return err
 			}
 		}
-		i, err := flags.installer(cmd.Context(), installer.WithEvents(progress.event), installer.WithReferenced(others...))
+		i, err := flags.installer(cmd.Context(), showing(app), installer.WithReferenced(others...))
 		if err != nil {
 			return err
 		}
@@ -50,7 +48,6 @@ goes on with what it has started.`,
 		upgraded, err := together(cmd.Context(), newest, func(from installer.Installed) (installer.Installed, error) {
 			return i.Upgrade(cmd.Context(), from, *opts)
 		})
-		progress.close()
 		if err != nil && len(upgraded) == 0 {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -160,12 +161,11 @@ func (v *installedCheck) run(ctx context.Context, flags *installFlags, args []st
 	if err != nil {
 		return err
 	}
-	progress := newReading(v.app, list)
+	read := reading(v.app, list)
 	checks, err := together(ctx, list, func(installed installer.Installed) (check, error) {
-		defer progress.read(installed)
+		defer read(installed)
 		return v.check(ctx, installed), nil
 	})
-	progress.close()
 	if err != nil {
 		return err
 	}
@@ -214,15 +214,15 @@ func (v *installedCheck) add(c check) {
 	v.rows = append(v.rows, []string{c.Receipt.Name, c.Receipt.Version.String(), c.state, signerColumn(c.Installed)})
 }
 
-// reading shows how much of what is installed was read again.
-type reading struct{ bar *cli.Progress }
-
-func newReading(app *cli.App, list []installer.Installed) reading {
+// reading shows how much of what is installed was read again, each time that it is
+// called.
+func reading(app *cli.App, list []installer.Installed) func(installer.Installed) {
+	var done atomic.Int64
 	var total int64
 	for _, one := range list {
 		total += sizeOf(one)
 	}
-	return reading{app.Progress("reading", total)}
+	return func(one installer.Installed) { app.Progress("reading", "", done.Add(sizeOf(one)), total) }
 }
 
 func sizeOf(one installer.Installed) (total int64) {
@@ -231,10 +231,6 @@ func sizeOf(one installer.Installed) (total int64) {
 	}
 	return total
 }
-
-func (r reading) read(one installer.Installed) { r.bar.Add(sizeOf(one)) }
-
-func (r reading) close() { _ = r.bar.Close() }
 
 // missing reports what the lock names and the folder does not have.
 func (v *installedCheck) missing(folder *installer.Folder) {

@@ -39,9 +39,10 @@ type App struct {
 	// Verbose, from --verbose, makes Logger write debug records.
 	Verbose bool
 
-	// rawOut and screen are Out and Err without the filter, for what draws on a
-	// terminal itself.
-	rawOut, screen io.Writer
+	// rawOut and rawErr are Out and Err without the filter, for colours; screen is
+	// where the progress is drawn.
+	rawOut, rawErr, screen io.Writer
+	progress               progress
 
 	level    slog.LevelVar
 	logger   *slog.Logger
@@ -71,9 +72,10 @@ func New(in io.Reader, out, errw io.Writer, lookupEnv func(string) (string, bool
 		in = noInput{}
 	}
 	a := &App{
-		In: in, Out: plaintext.NewWriter(out), Err: plaintext.NewWriter(errw), rawOut: out, screen: errw,
-		LookupEnv: lookupEnv, Now: time.Now, Output: Text,
+		In: in, screen: errw, LookupEnv: lookupEnv, Now: time.Now, Output: Text,
 	}
+	a.rawOut, a.rawErr = beside{a, out}, beside{a, errw}
+	a.Out, a.Err = plaintext.NewWriter(a.rawOut), plaintext.NewWriter(a.rawErr)
 	a.level.Set(slog.LevelWarn)
 	a.logger = newLogger(a)
 	return a
@@ -98,7 +100,7 @@ func (a *App) Logger() *slog.Logger { return a.logger }
 
 // Interactive says whether people see Err on a terminal, so that progress and
 // questions make sense.
-func (a *App) Interactive() bool { return isTerminal(a.screen) }
+func (a *App) Interactive() bool { return a.ErrTerminal.Columns > 0 || isTerminal(a.screen) }
 
 // AddFlags adds the flags that every command has.
 func (a *App) AddFlags(flags *pflag.FlagSet) {

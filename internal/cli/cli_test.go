@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -222,22 +221,6 @@ func TestNilErrorsStayNil(t *testing.T) {
 	}
 	if err := cli.WithCode(nil, cli.Refused); err != nil {
 		t.Errorf("WithCode(nil) = %v", err)
-	}
-}
-
-func TestProgressIsForTerminals(t *testing.T) {
-	t.Parallel()
-	var stderr bytes.Buffer
-	app := cli.New(nil, nil, &stderr, nil)
-	p := app.Progress("fetching", 3)
-	if n, err := io.Copy(p, strings.NewReader("abc")); n != 3 || err != nil {
-		t.Errorf("Copy = %d, %v", n, err)
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
-	if stderr.Len() != 0 {
-		t.Errorf("wrote %q to what is no terminal", stderr.String())
 	}
 }
 

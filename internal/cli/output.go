@@ -42,6 +42,7 @@ func (f *Format) Set(name string) error {
 // Print writes the result of a command to Out: value in JSON, or what text
 // writes. A nil value is an empty list.
 func (a *App) Print(value any, text func(p *Page)) error {
+	a.endProgress()
 	if a.Output == JSON {
 		return writeJSON(a.Out, value)
 	}
@@ -66,7 +67,7 @@ func (a *App) PrintTable(value any, header []string, rows [][]string, none strin
 func (a *App) page() *Page { return &Page{text: a.Out, raw: a.rawOut, terminal: a.OutTerminal} }
 
 // errPage is a page on Err, for what people are told while work goes on.
-func (a *App) errPage() *Page { return &Page{text: a.Err, raw: a.screen, terminal: a.ErrTerminal} }
+func (a *App) errPage() *Page { return &Page{text: a.Err, raw: a.rawErr, terminal: a.ErrTerminal} }
 
 // Statusf tells people what goes on, on Err; nothing with --quiet or --output
 // json. The line end is added; arguments are fields of the line, see

@@ -40,6 +40,7 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code 
 	a.prepare(root)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
+	a.endProgress()
 	if err == nil {
 		return OK
 	}
