@@ -232,7 +232,8 @@ func (w weather) measure(t *testing.T, l *lab, runner, software string) result {
 	for _, fault := range w.faults {
 		flags = append(flags, "--fault", fault)
 	}
-	s := l.siteOf(t, runner, flags, "concurrent = 4", "concurrent = 5\ncheck_interval = 1", "max_instances = 3", "max_instances = 5",
+	const policy = "[[runners.autoscaler.policy]]\nidle_count = 0\nidle_time = \"5s\"\n" // or 16.11 keeps idle servers
+	s := l.siteOf(t, runner, flags, "concurrent = 4", "concurrent = 5\ncheck_interval = 1", "max_instances = 3", "max_instances = 5\n"+policy,
 		`cloud = "simulator"`, "cloud = \"simulator\"\ndelete_timeout = \"30s\"") // or the end of what hangs in deletion would not be seen
 	jobs := []*job{}
 	for i := range w.jobs {
