@@ -144,6 +144,21 @@ func meets(part string) func(*http.Request) bool {
 	}
 }
 
+// answersIn reports whether the service that takes a call answers in a form, or
+// something in front of it does.
+func answersIn(form, part string) bool {
+	service := "Nova"
+	switch {
+	case part == "/auth/tokens":
+		service = "Keystone"
+	case strings.HasPrefix(part, "/v2.0/"), part == "/security-groups":
+		service = "Neutron"
+	case strings.HasPrefix(part, "/v2/"):
+		service = "Glance"
+	}
+	return strings.HasPrefix(form, service) || strings.HasPrefix(form, "a ")
+}
+
 // TestNoSecretIsPrinted lets every call fail in every form in which a service or a
 // proxy repeats a request, and searches all that the plugin logs and its commands
 // print for everything that the configuration keeps secret, and for what would
@@ -153,6 +168,9 @@ func TestNoSecretIsPrinted(t *testing.T) {
 	turn := 0
 	for what, part := range callsMade() {
 		for form, respond := range forms() {
+			if !answersIn(form, part) {
+				continue
+			}
 			turn++
 			first := turn
 			t.Run(what+"/"+form, func(t *testing.T) {
