@@ -129,7 +129,7 @@ func loginFindings(login cloud.Login) []Finding {
 		findings = append(findings, fileFindings("clouds.yaml", file)...)
 	}
 	if login.Insecure {
-		findings = append(findings, note("clouds.yaml", "verify is false: the cloud's certificate is not checked, and whoever controls the network can read the credentials; set cacert instead")...)
+		findings = append(findings, note("clouds.yaml", "verify is false, or insecure true: the cloud's certificate is not checked, and anyone who controls the network can read the credentials; set cacert instead")...)
 	}
 	if address, err := url.Parse(login.AuthURL); err == nil && address.Scheme == "http" && !onThisMachine(address.Hostname()) {
 		findings = append(findings, note("clouds.yaml", "auth_url %s has no TLS: credentials and tokens can be read on the network; use https", login.AuthURL)...)

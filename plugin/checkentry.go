@@ -153,3 +153,13 @@ func checkLogin(connector, autoscaler map[string]any) []Finding {
 	}
 	return note("connector_config", "neither server.key_name nor user data puts the key on servers, so the image has to have it")
 }
+
+// checkFloating tells of floating addresses that the runner is to use and the
+// plugin does not wait for: Nova may show one late.
+func checkFloating(connector, autoscaler map[string]any) []Finding {
+	config, _ := autoscaler["plugin_config"].(map[string]any)
+	if connector["use_external_addr"] != true || config["wait_for_floating_ip"] == true {
+		return nil
+	}
+	return note("use_external_addr", "servers take jobs before Nova shows their floating address, and the runner then connects to the fixed one; set wait_for_floating_ip in plugin_config")
+}

@@ -187,6 +187,7 @@ func checkConnector(connector, autoscaler map[string]any, imageOS string) []Find
 	if len(missing) == 0 {
 		findings = append(findings, good("connector_config", fmt.Sprintf("logs in as %s by %s%s", username, protocol, because)))
 		findings = append(findings, checkLogin(connector, autoscaler)...)
+		findings = append(findings, checkFloating(connector, autoscaler)...)
 	}
 	return findings
 }
