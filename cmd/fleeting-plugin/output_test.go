@@ -51,6 +51,7 @@ func results() map[string]any {
 		"package":      packager.Packed{},
 		"policy check": []any{[]installer.RuleSummary{}, []match{}},
 		"policy init":  map[string]string{},
+		"promote":      packager.Promoted{},
 		"prune":        []installer.Installed{},
 		"push":         packager.Pushed{},
 		"rebuild":      rebuild.Report{},

@@ -33,11 +33,7 @@ is not a version of the same plugin. Running it again is safe.`,
 	addSignatureRepository(cmd.Flags(), &signatures, "look for signatures and attestations in this `repository`, too (default $COSIGN_REPOSITORY)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show where the aliases would be, and change nothing")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		repo, tag, err := openTarget(registry, args[0])
-		if err != nil {
-			return err
-		}
-		version, err := packager.ParseVersion(tag)
+		repo, version, err := openVersion(registry, args[0])
 		if err != nil {
 			return err
 		}

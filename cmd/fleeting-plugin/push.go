@@ -67,6 +67,19 @@ func openTarget(registry *cli.RegistryFlags, reference string) (packager.Reposit
 	return repo, tag, err
 }
 
+// openVersion opens the repository of a reference that names a version.
+func openVersion(registry *cli.RegistryFlags, reference string) (packager.Repository, packager.Version, error) {
+	repo, tag, err := openTarget(registry, reference)
+	if err != nil {
+		return nil, packager.Version{}, err
+	}
+	if tag == "" {
+		return nil, packager.Version{}, cli.Usagef("%s: name the version, as in %s:1.2.3", reference, reference)
+	}
+	version, err := packager.ParseVersion(tag)
+	return repo, version, err
+}
+
 // sameVersion refuses what is no layout, and a reference whose tag is not the
 // layout's version.
 func sameVersion(cmd *cobra.Command, layout, tag string) error {

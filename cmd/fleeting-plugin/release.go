@@ -77,14 +77,7 @@ publish the plain executables as well.`,
 
 func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.RegistryFlags, pack *packFlags, sign *signFlags, args []string) error {
 	reference := args[len(args)-1]
-	repo, tag, err := openTarget(registry, reference)
-	if err != nil {
-		return err
-	}
-	if tag == "" {
-		return cli.Usagef("%s: name the version, as in %s:1.2.3", reference, reference)
-	}
-	v, err := packager.ParseVersion(tag)
+	repo, v, err := openVersion(registry, reference)
 	if err != nil {
 		return err
 	}
