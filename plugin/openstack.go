@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
+	"time"
 
 	"github.com/hashicorp/go-hclog"
 
@@ -21,6 +23,8 @@ type openstack struct {
 	supply    *supply
 	addresses *addressBook
 	process   string // what servers say of the process that makes them
+
+	lastListing atomic.Pointer[time.Time] // when servers were last listed
 }
 
 // newOpenStack returns a cloud whose servers can be listed and deleted. To create
@@ -38,13 +42,22 @@ func newOpenStack(client *cloud.Client, config Config, logger hclog.Logger) *ope
 // List returns the servers that carry the group's tag.
 func (o *openstack) List(ctx context.Context) ([]fleet.Server, error) {
 	o.client.RereadCredentials(ctx)
-	listed, err := o.client.ListServers(ctx, o.config.Tag)
+	age := time.Hour
+	if last := o.lastListing.Load(); last != nil {
+		age = time.Since(*last)
+	}
+	listed, err := o.client.ListServers(ctx, o.config.Tag, age)
+	if errors.Is(err, cloud.ErrPutOff) {
+		return nil, fmt.Errorf("%w: %w", fleet.ErrPutOff, err)
+	}
 	if errors.Is(err, cloud.ErrUnfinished) {
 		return nil, fmt.Errorf("%w: %w", fleet.ErrUnfinished, err)
 	}
 	if err != nil {
 		return nil, err
 	}
+	now := time.Now()
+	o.lastListing.Store(&now)
 	o.learn(ctx, listed)
 	servers := make([]fleet.Server, 0, len(listed))
 	for _, s := range listed {
@@ -216,6 +229,8 @@ func createError(err error) error {
 	switch {
 	case cloud.Doubtful(err):
 		return fmt.Errorf("%w: %w", fleet.ErrDoubtful, err)
+	case cloud.Throttled(err):
+		return fmt.Errorf("%w: %w", fleet.ErrThrottled, err)
 	case errors.Is(err, cloud.ErrTransient), errors.Is(err, cloud.ErrUnauthorized):
 		return fmt.Errorf("%w: %w", fleet.ErrBusy, err)
 	}

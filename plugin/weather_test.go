@@ -36,6 +36,7 @@ func measured(t *testing.T, row, figure, goal string, value float64, met bool) {
 type workload struct {
 	jobs, parallel, most int
 	job                  time.Duration
+	config               map[string]any
 }
 
 // twenty are the jobs of the weather table.
@@ -49,6 +50,7 @@ type day struct {
 	up       int             // servers that came up
 	refused  int             // creations, for a quota
 	most     int             // usable servers at one time
+	crowd    string          // these
 	longest  time.Duration   // wait
 	firstNew time.Duration   // from the end of an outage until a server came up
 }
@@ -97,7 +99,7 @@ func (l workload) run(t *testing.T, seed uint64, weather weather) (d day) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{RandomSeed: seed})
-		r := w.runner(t, w.newGroup(t, nil), l.most)
+		r := w.runner(t, w.newGroup(t, l.config), l.most)
 		w.become(t, weather)
 		stop := r.watch(&d)
 		began := time.Now()
@@ -124,11 +126,16 @@ func (r *runner) watch(d *day) (stop func()) {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for {
-			d.most = max(d.most, len(r.usable()))
+			if servers := r.usable(); len(servers) > d.most {
+				d.most, d.crowd = len(servers), fmt.Sprint(time.Now().Format(time.TimeOnly))
+				for _, s := range servers {
+					d.crowd += " " + s.Name + " " + s.Status
+				}
+			}
 			select {
 			case <-done:
 				return
-			case <-time.After(100 * time.Millisecond):
+			case <-time.After(500 * time.Millisecond):
 			}
 		}
 	})
@@ -185,7 +192,7 @@ func (d *day) count(w *world) {
 // days runs a workload with several seeds.
 func (l workload) days(t *testing.T, weather weather) []day {
 	t.Helper()
-	seeds := 5
+	seeds := 3
 	if *thorough {
 		seeds = 25
 	}

@@ -109,7 +109,13 @@ func (w *world) start(t *testing.T, change map[string]any) *plugin.InstanceGroup
 // startWith starts a plugin that reaches the cloud through a transport.
 func (w *world) startWith(t *testing.T, transport http.RoundTripper) *plugin.InstanceGroup {
 	t.Helper()
-	raw, err := json.Marshal(w.config(nil))
+	return w.init(t, w.groupOver(t, transport, nil))
+}
+
+// groupOver configures a plugin that reaches the cloud through a transport.
+func (w *world) groupOver(t *testing.T, transport http.RoundTripper, change map[string]any) *plugin.InstanceGroup {
+	t.Helper()
+	raw, err := json.Marshal(w.config(change))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +123,7 @@ func (w *world) startWith(t *testing.T, transport http.RoundTripper) *plugin.Ins
 	if err := json.Unmarshal(raw, group); err != nil {
 		t.Fatal(err)
 	}
-	return w.init(t, group)
+	return group
 }
 
 func (w *world) init(t *testing.T, group *plugin.InstanceGroup) *plugin.InstanceGroup {
@@ -172,7 +178,7 @@ func count(reported map[string]provider.State, state provider.State) int {
 // usable are the servers of the group that a job could run on, or will.
 func (w *world) usable() []sim.ServerInfo {
 	return slices.DeleteFunc(w.Snapshot().Tagged(groupTag), func(s sim.ServerInfo) bool {
-		return s.Status == "ERROR" || s.TaskState == "deleting"
+		return s.Status == "ERROR" || s.Status == "SOFT_DELETED" || s.TaskState == "deleting" || s.TaskState == "soft-deleting"
 	})
 }
 

@@ -7,7 +7,7 @@ const (
 	// creation beyond it is tried. People raise a quota; hosts become free by
 	// themselves.
 	QuotaPause = time.Minute
-	RoomPause  = 3 * time.Second
+	RoomPause  = time.Second
 	// LongestTrial is where doubling that pause stops.
 	LongestTrial = 10 * time.Minute
 	// memory is how long a ceiling counts that was not met again.

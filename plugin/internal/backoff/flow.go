@@ -99,5 +99,15 @@ func (f *Flow) Struggled(now time.Time, r *Request) (began bool) {
 	return began
 }
 
+// Throttled records that the API refused a request for its rate. Whoever sends
+// requests waits before the next, so no rests follow.
+func (f *Flow) Throttled(r *Request) {
+	delete(f.flying, r)
+	if r.round == f.round {
+		f.round++
+		f.limit = max(f.limit/2, 1)
+	}
+}
+
 // Over records the end of a request that says nothing about the API.
 func (f *Flow) Over(r *Request) { delete(f.flying, r) }

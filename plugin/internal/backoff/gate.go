@@ -59,6 +59,9 @@ func (g *Gate) Took(r *Request, borne int) (ended bool) {
 // begins in which the API takes none.
 func (g *Gate) Struggled(now time.Time, r *Request) (began bool) { return g.flow.Struggled(now, r) }
 
+// Throttled records that the API refused a creation for its rate.
+func (g *Gate) Throttled(r *Request) { g.flow.Throttled(r) }
+
 // Undecided records that a creation will have no outcome.
 func (g *Gate) Undecided(now time.Time, r *Request) {
 	g.ceiling.undecided(now, r)

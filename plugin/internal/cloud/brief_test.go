@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // novaWithoutNeutron answers as Nova does while Neutron is down: what needs it is a
@@ -50,13 +51,13 @@ func TestNovaWithoutNeutron(t *testing.T) {
 			servers := map[string]string{"a": "ACTIVE", "b": "BUILD", "c": "ERROR", "d": "SHUTOFF"}
 			s := newStage(t, novaWithoutNeutron(&down, servers))
 			client := s.connect(t)
-			if _, err := client.ListServers(t.Context(), "tag"); err != nil {
+			if _, err := client.ListServers(t.Context(), "tag", time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			down = true
 			parts := s.count("GET /v2.1/servers/a/metadata")
 			servers["b"] = "ACTIVE"
-			listed, err := client.ListServers(t.Context(), "tag")
+			listed, err := client.ListServers(t.Context(), "tag", time.Hour)
 			if err != nil || len(listed) != 4 {
 				t.Fatalf("%d servers, %v", len(listed), err)
 			}
@@ -88,7 +89,7 @@ func TestNovaWithoutAnything(t *testing.T) {
 		down := true
 		s := newStage(t, novaWithoutNeutron(&down, map[string]string{"a": "ACTIVE", "x": "BROKEN"}))
 		client := s.connect(t)
-		listed, err := client.ListServers(t.Context(), "tag")
+		listed, err := client.ListServers(t.Context(), "tag", time.Hour)
 		if err != nil || len(listed) != 1 || listed[0].ID != "a" {
 			t.Errorf("%+v, %v", listed, err)
 		}

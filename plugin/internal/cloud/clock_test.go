@@ -66,7 +66,7 @@ func TestCreatedIsCorrected(t *testing.T) {
 	})
 	client := s.connect(t)
 	for range 2 {
-		servers, err := client.ListServers(t.Context(), "tag")
+		servers, err := client.ListServers(t.Context(), "tag", time.Hour)
 		if err != nil || len(servers) != 2 {
 			t.Fatal(servers, err)
 		}

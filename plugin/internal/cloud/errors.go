@@ -33,6 +33,8 @@ var (
 	ErrTransient = errors.New("temporary failure")
 	// ErrUnfinished means that a listing was cut off and can be gone on with.
 	ErrUnfinished = errors.New("listing cut off")
+	// ErrPutOff means that a listing made way for other calls.
+	ErrPutOff = errors.New("listing put off")
 	// ErrUnsupported means that the cloud is too old.
 	ErrUnsupported = errors.New("not supported by the cloud")
 )
@@ -90,6 +92,12 @@ func (e *Error) Unwrap() []error {
 func Doubtful(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Doubtful
+}
+
+// Throttled reports whether the cloud refused a call for its rate.
+func Throttled(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (e.Status == http.StatusTooManyRequests || e.Status == statusTokenRate || e.Status == http.StatusRequestEntityTooLarge)
 }
 
 // Unanswered reports whether err says nothing about what was asked for: no

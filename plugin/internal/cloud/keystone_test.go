@@ -183,7 +183,7 @@ func TestTokensAreRenewedEarly(t *testing.T) {
 				started := time.Now()
 				for s.count("POST /v3/auth/tokens") == 1 {
 					<-time.After(min(time.Minute, life/20))
-					if _, err := client.ListServers(t.Context(), "tag"); err != nil {
+					if _, err := client.ListServers(t.Context(), "tag", time.Hour); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -219,7 +219,7 @@ func TestLifesOfTokensThatMeanNothing(t *testing.T) {
 			s := newStage(t, tokensOf(life))
 			client := s.connect(t)
 			for range 10 {
-				if _, err := client.ListServers(t.Context(), "tag"); err != nil {
+				if _, err := client.ListServers(t.Context(), "tag", time.Hour); err != nil {
 					t.Fatal(err)
 				}
 				<-time.After(time.Minute)
@@ -360,7 +360,7 @@ func TestATokenOfNoUse(t *testing.T) {
 				client := s.connect(t)
 				first = false
 				for started := time.Now(); time.Since(started) < 10*time.Minute; <-time.After(2 * time.Second) {
-					if _, err := client.ListServers(t.Context(), "tag"); err == nil {
+					if _, err := client.ListServers(t.Context(), "tag", time.Hour); err == nil {
 						t.Fatal("listed")
 					}
 				}

@@ -16,7 +16,7 @@ const (
 	DefaultCalls = 50
 	// leastCalls is how many it makes at least, however often the cloud refuses
 	// them for their rate.
-	leastCalls = 0.5
+	leastCalls = 4
 	// boundPause is how often it is said that the limit is what holds calls up,
 	// and boundWait from which wait on.
 	boundPause = 10 * time.Minute
@@ -33,10 +33,11 @@ type limiter struct {
 
 	bucket *rate.Limiter
 
-	mu     sync.Mutex
-	until  time.Time // calls are held back
-	slowed time.Time // when the rate was last halved
-	told   time.Time // when it was last said that the limit holds calls up
+	mu      sync.Mutex
+	waiting int       // calls
+	until   time.Time // calls are held back
+	slowed  time.Time // when the rate was last halved
+	told    time.Time // when it was last said that the limit holds calls up
 }
 
 func newLimiter(calls float64, log *slog.Logger) *limiter {
@@ -46,6 +47,8 @@ func newLimiter(calls float64, log *slog.Logger) *limiter {
 
 // wait returns when the next call may be made.
 func (l *limiter) wait(ctx context.Context) error {
+	l.count(1)
+	defer l.count(-1)
 	for {
 		l.mu.Lock()
 		pause := time.Until(l.until)
@@ -63,6 +66,28 @@ func (l *limiter) wait(ctx context.Context) error {
 		l.tell(ctx, waited)
 	}
 	return err
+}
+
+func (l *limiter) count(more int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting += more
+}
+
+const (
+	// crowdedWait is how long a listing is put off while other calls wait because
+	// the cloud refuses them for their rate, and sparingWait how far apart listings
+	// are while it does.
+	crowdedWait = 20 * time.Second
+	sparingWait = 3 * time.Second
+)
+
+// putsOff reports whether a listing is put off, the last of which is so old.
+func (l *limiter) putsOff(age time.Duration) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	refuses := l.bucket.Limit() < l.most
+	return refuses && (age < sparingWait || l.waiting > 0 && age < crowdedWait)
 }
 
 // tell says that the limit holds calls up, if it is this side's own.
@@ -112,7 +137,7 @@ func (l *limiter) passed() {
 
 // spread lengthens a wait by up to a half.
 func spread(wait time.Duration) time.Duration {
-	return wait + time.Duration(rand.Float64()*float64(wait)/2) //nolint:gosec // jitter, not a secret
+	return wait + time.Duration(rand.Float64()*float64(wait)/4) //nolint:gosec // jitter, not a secret
 }
 
 // sleep waits for a while, or for the end of ctx.

@@ -55,7 +55,7 @@ func TestMicroversionIsVerified(t *testing.T) {
 				})
 				client := s.connect(t)
 				for range 2 {
-					_, err := client.ListServers(t.Context(), "tag")
+					_, err := client.ListServers(t.Context(), "tag", time.Hour)
 					if row.kind == nil && err != nil || row.kind != nil && (!errors.Is(err, row.kind) || !strings.Contains(err.Error(), row.says)) {
 						t.Errorf("got %v, want %v with %q", err, row.kind, row.says)
 					}
@@ -157,7 +157,7 @@ func TestNovaIsPutBack(t *testing.T) {
 			})
 			client := s.connect(t)
 			_, createErr := client.CreateServer(t.Context(), ServerSpec{Name: "n"})
-			_, listErr := client.ListServers(t.Context(), "tag")
+			_, listErr := client.ListServers(t.Context(), "tag", time.Hour)
 			if want == "" {
 				if !errors.Is(listErr, ErrUnsupported) || createErr == nil || !strings.Contains(listErr.Error(), "maximum is 2.38") {
 					t.Errorf("%s: got %v and %v", most, createErr, listErr)

@@ -27,7 +27,7 @@ func calls() map[string]struct {
 		do  func(context.Context, *Client) error
 	}
 	return map[string]call{
-		"ListServers": {"servers", func(ctx context.Context, c *Client) error { _, err := c.ListServers(ctx, "tag"); return err }},
+		"ListServers": {"servers", func(ctx context.Context, c *Client) error { _, err := c.ListServers(ctx, "tag", time.Hour); return err }},
 		"FindServers": {"servers", func(ctx context.Context, c *Client) error { _, err := c.FindServers(ctx, "tag", "n"); return err }},
 		"GetServer":   {"server", func(ctx context.Context, c *Client) error { _, err := c.GetServer(ctx, stageServer); return err }},
 		"CreateServer": {"server", func(ctx context.Context, c *Client) error {
@@ -201,7 +201,7 @@ func TestOddAnswers(t *testing.T) {
 						}
 					}
 					client := s.connect(t)
-					if _, err := client.ListServers(t.Context(), "tag"); err != nil {
+					if _, err := client.ListServers(t.Context(), "tag", time.Hour); err != nil {
 						t.Fatal(err)
 					}
 					started = true

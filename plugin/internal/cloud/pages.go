@@ -29,8 +29,8 @@ type collection struct {
 	query                  url.Values
 	// offset counts what was read, for a service that links no pages.
 	offset bool
-	// once leaves repetitions to the caller.
-	once bool
+	// once and sparing are those of its calls.
+	once, sparing bool
 }
 
 // readAll reads all pages of a collection.
@@ -185,7 +185,7 @@ func (p *pager) page(ctx context.Context, c *Client, read reader) (take func() t
 		query.Set(name, p.marker)
 	}
 	err = c.do(ctx, call{
-		op: op, method: http.MethodGet, service: p.service, path: p.path, query: query, once: p.once, ok: []int{http.StatusOK},
+		op: op, method: http.MethodGet, service: p.service, path: p.path, query: query, once: p.once, sparing: p.sparing, ok: []int{http.StatusOK},
 		decode: func(_ http.Header, body io.Reader) (err error) {
 			take, err = read(body)
 			return err

@@ -57,7 +57,7 @@ func TestEveryListingEnds(t *testing.T) {
 					asked++
 					return reply(http.StatusOK, row.page(r.URL.Query().Get("marker"), asked)), nil
 				})
-				servers, err := s.connect(t).ListServers(t.Context(), "tag")
+				servers, err := s.connect(t).ListServers(t.Context(), "tag", time.Hour)
 				if row.want < 0 && err == nil || row.want >= 0 && (err != nil || len(servers) != row.want) {
 					t.Errorf("%d servers, %v; want %d", len(servers), err, row.want)
 				}
@@ -150,7 +150,7 @@ func TestListingCutOff(t *testing.T) {
 		list := func() ([]Server, error) {
 			ctx, cancel := context.WithTimeout(t.Context(), 32*time.Second)
 			defer cancel()
-			return client.ListServers(ctx, "tag")
+			return client.ListServers(ctx, "tag", time.Hour)
 		}
 		_, err := list()
 		if err == nil || !errors.Is(err, ErrTransient) || !strings.Contains(err.Error(), "6 pages with 600 elements") || !strings.Contains(err.Error(), "goes on from there") {
@@ -194,7 +194,7 @@ func TestTagFilterIgnored(t *testing.T) {
 		})
 		client := s.connect(t)
 		for range 3 {
-			servers, err := client.ListServers(t.Context(), "tag")
+			servers, err := client.ListServers(t.Context(), "tag", time.Hour)
 			if err != nil || len(servers) != 2 {
 				t.Fatalf("%d servers, %v", len(servers), err)
 			}

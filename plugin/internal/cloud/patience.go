@@ -68,8 +68,8 @@ type sending struct {
 
 // hedge sends a request and, each time that its answer is overdue, again beside
 // it, in place of the time before. The first answer counts. So a slow cloud is
-// waited for, and one that was silent is noticed as soon as it answers again. It
-// is for requests that may be repeated. The answer can be read until cancel is
+// waited for, and one that was silent is noticed as soon as it answers again.
+// Without again, nothing is sent twice. The answer can be read until cancel is
 // called.
 func hedge(ctx context.Context, overdue time.Duration, first, again send) (answer *http.Response, cancel context.CancelFunc, err error) {
 	results := make(chan *sending, 2+int(attemptTimeout/overdue))
@@ -92,8 +92,12 @@ func hedge(ctx context.Context, overdue time.Duration, first, again send) (answe
 	}
 	begin(first)
 	var young *sending
-	ticker := time.NewTicker(overdue)
-	defer ticker.Stop()
+	var late <-chan time.Time
+	if again != nil {
+		ticker := time.NewTicker(overdue)
+		defer ticker.Stop()
+		late = ticker.C
+	}
 	for {
 		select {
 		case s := <-results:
@@ -110,7 +114,7 @@ func hedge(ctx context.Context, overdue time.Duration, first, again send) (answe
 			}
 			abandon(running, results)
 			return s.answer, s.cancel, s.err
-		case <-ticker.C:
+		case <-late:
 			if young != nil {
 				young.cancel()
 			}

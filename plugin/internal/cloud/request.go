@@ -35,10 +35,11 @@ type call struct {
 	body    any
 	// changes is true when a repetition could do something twice.
 	changes bool
-	// once leaves repetitions to the caller, which has a queue for them.
-	once   bool
-	ok     []int
-	decode func(header http.Header, body io.Reader) error
+	// once leaves repetitions to the caller, which has a queue for them; sparing,
+	// those of a call that the cloud refused for its rate.
+	once, sparing bool
+	ok            []int
+	decode        func(header http.Header, body io.Reader) error
 }
 
 // address is where the call goes, below the endpoint of its service.
@@ -68,7 +69,7 @@ func (c *Client) do(ctx context.Context, call call) error {
 		}
 		c.pace(failed, header)
 		pause, again := retryDelay(failed, header, call.changes, attempt, time.Now())
-		if !again || call.once {
+		if !again || call.once || call.sparing && Throttled(failed) {
 			return failed
 		}
 		c.log.DebugContext(ctx, "retrying", "call", call.op, "reason", failed.Error(), "pause", pause.String())
@@ -97,19 +98,18 @@ func (c *Client) attempt(ctx context.Context, call call) (http.Header, error) {
 		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	}
 	asked, overdue := time.Now(), c.patience.overdue(call)
-	limit := overdue
+	first := func(ctx context.Context) (*http.Response, error) { return c.send(ctx, call) }
+	limit, again := overdue, send(nil)
 	if !call.changes {
-		limit = attemptTimeout
+		limit, again = attemptTimeout, func(ctx context.Context) (*http.Response, error) {
+			if err := c.limiter.wait(ctx); err != nil {
+				return nil, err
+			}
+			return c.send(ctx, call)
+		}
 	}
 	sending, end := context.WithTimeout(ctx, limit)
 	defer end()
-	first := func(ctx context.Context) (*http.Response, error) { return c.send(ctx, call) }
-	again := func(ctx context.Context) (*http.Response, error) {
-		if err := c.limiter.wait(ctx); err != nil {
-			return nil, err
-		}
-		return c.send(ctx, call)
-	}
 	answer, cancel, err := hedge(sending, overdue, first, again)
 	defer cancel()
 	if err != nil {

@@ -53,12 +53,17 @@ func newServerListing(op, tag string, query url.Values) *serverListing {
 // call per page. With a cell down, Nova leaves that cell's servers out: their
 // absence proves nothing. What was read of a listing that ctx or the cloud cut
 // off is kept: the error wraps [ErrUnfinished], and the next call goes on from
-// there.
-func (c *Client) ListServers(ctx context.Context, tag string) ([]Server, error) {
+// there. If the cloud refuses calls for their rate, and the last listing is of that
+// age only, there is none: the error wraps [ErrPutOff].
+func (c *Client) ListServers(ctx context.Context, tag string, age time.Duration) ([]Server, error) {
+	if c.limiter.putsOff(age) {
+		return nil, ErrPutOff
+	}
 	listing := c.unfinished.Swap(nil)
 	if listing == nil || listing.tag != tag || time.Since(listing.begun) > listingKept {
 		listing = newServerListing("list servers", tag, url.Values{})
 	}
+	listing.sparing = age < crowdedWait
 	for attempt := 0; ; attempt++ {
 		err := listing.run(ctx, c, listing.read(c))
 		switch {
@@ -67,6 +72,8 @@ func (c *Client) ListServers(ctx context.Context, tag string) ([]Server, error) 
 			c.views.replace(listing.servers)
 			c.briefTold.Store(false)
 			return listing.servers, nil
+		case Throttled(err) && age < crowdedWait:
+			return nil, fmt.Errorf("%w: %w", ErrPutOff, err)
 		case markerGone(err) && attempt < restarts:
 			listing = newServerListing("list servers", tag, url.Values{})
 		case cannotShow(err):

@@ -10,7 +10,8 @@ import (
 type Reader interface {
 	// List returns the servers that carry the group's tag, foreign ones included.
 	// An error that wraps [ErrUnfinished] means that it was cut off and that the
-	// next call goes on from there.
+	// next call goes on from there; one that wraps [ErrPutOff], that there is none
+	// now for the sake of other requests.
 	List(ctx context.Context) ([]Server, error)
 	// Get returns one server; an error that wraps [ErrGone] is proof that it
 	// does not exist.
@@ -23,7 +24,7 @@ type Reader interface {
 type Maker interface {
 	// Create sends one creation, once, and returns as soon as the cloud has
 	// accepted it. Its error wraps [ErrDoubtful] if the server may exist
-	// nevertheless, and [ErrBusy], [ErrQuota] or [ErrNoRoom] if it does not for
+	// nevertheless, and [ErrBusy], [ErrThrottled], [ErrQuota] or [ErrNoRoom] if it does not for
 	// that reason. Any other error refuses what was asked for.
 	Create(ctx context.Context, name string) (Created, error)
 }

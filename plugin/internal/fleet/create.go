@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// firstRetry and longestRetry bound the pause until a creation that was
-	// certainly not made is sent again.
-	firstRetry   = time.Second
-	longestRetry = 8 * time.Second
+	// createRetry is the pause until a creation that was certainly not made is sent
+	// again; twice that when it was not the first time. The gate sees to it that a
+	// group does not do this all day.
+	createRetry = time.Second
 )
 
 // create sends the creation of one reserved name.
@@ -41,11 +41,15 @@ func (g *Group) answered(inst *instance, sent *backoff.Request, created Created,
 	case errors.Is(err, ErrDoubtful):
 		g.struggled(inst, sent, err)
 		g.doubt(inst, err)
+	case errors.Is(err, ErrThrottled):
+		g.gate.Throttled(sent)
+		g.gate.Undecided(g.now(), sent)
+		g.requeue(inst, 0)
 	case errors.Is(err, ErrBusy):
 		g.struggled(inst, sent, err)
 		g.gate.Undecided(g.now(), sent)
 		inst.attempts++
-		g.requeue(inst, g.vary(min(firstRetry<<min(inst.attempts-1, 10), longestRetry)))
+		g.requeue(inst, g.vary(createRetry*time.Duration(min(inst.attempts, 2))))
 	case errors.Is(err, ErrQuota), errors.Is(err, ErrNoRoom):
 		g.full(inst, err, err.Error())
 		g.requeue(inst, 0)

@@ -9,11 +9,13 @@ import (
 )
 
 const (
-	// deleteRetry is the pause between two attempts to delete a server, firstRetry
-	// that after one which the cloud did not answer, and deleteAgain that after an
-	// accepted one which had no effect.
-	deleteRetry = time.Minute
-	deleteAgain = 5 * time.Second
+	// deleteRetry is the pause between two attempts to delete a server, deleteAgain
+	// that after an accepted one which had no effect, and firstRetry and longestRetry
+	// bound that after one which the cloud did not answer.
+	deleteRetry  = time.Minute
+	deleteAgain  = 5 * time.Second
+	firstRetry   = time.Second
+	longestRetry = 8 * time.Second
 	// forceWindow is how long forced deletions are tried before a server is
 	// quarantined.
 	forceWindow = 5 * time.Minute

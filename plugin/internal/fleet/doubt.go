@@ -9,7 +9,7 @@ const (
 	// patience is how long a server is looked for until another name gets its
 	// slot. Nova writes the server into its database before it answers, so one
 	// that was made is mostly found at once; listings of some clouds lag.
-	patience = 10 * time.Second
+	patience = 8 * time.Second
 	// watch is how long it is looked for after that, with pauses that double up to
 	// watchPause. Then listings alone would show it, for as long as its name is
 	// remembered.

@@ -11,6 +11,9 @@ var (
 	// ErrBusy means that a creation certainly did not happen, for a reason that
 	// passes: the cloud was not reached, or turned the request away unread.
 	ErrBusy = errors.New("cloud took no request")
+	// ErrThrottled means that a creation certainly did not happen, because the cloud
+	// refused the request for its rate. Whoever sends requests waits for that.
+	ErrThrottled = errors.New("too many requests")
 	// ErrQuota means that a limit of the project is reached.
 	ErrQuota = errors.New("quota exceeded")
 	// ErrNoRoom means that the cloud is full.
@@ -22,6 +25,8 @@ var (
 	ErrForbidden = errors.New("not allowed")
 	// ErrUnfinished means that a listing was cut off and can be gone on with.
 	ErrUnfinished = errors.New("listing cut off")
+	// ErrPutOff means that a listing can wait, and other requests cannot.
+	ErrPutOff = errors.New("listing put off")
 	// ErrUnanswered means that the cloud could not be asked: it neither did
 	// nor refused anything.
 	ErrUnanswered = errors.New("cloud did not answer")

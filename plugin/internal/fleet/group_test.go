@@ -173,7 +173,7 @@ func TestDoubtIsSettledByLookup(t *testing.T) {
 	})
 }
 
-// TestAnotherTakesThePlaceOfADoubt: a server that is not found in ten seconds
+// TestAnotherTakesThePlaceOfADoubt: a server that is not found in eight seconds
 // holds up no job. The host counts another in place of it, in one report.
 func TestAnotherTakesThePlaceOfADoubt(t *testing.T) {
 	t.Parallel()
@@ -188,14 +188,14 @@ func TestAnotherTakesThePlaceOfADoubt(t *testing.T) {
 		group := run(t, c)
 		group.Increase(1)
 		name := only(t, group)
-		<-time.After(9 * time.Second)
+		<-time.After(7 * time.Second)
 		if diff := cmp.Diff(map[string]fleet.State{name: fleet.Creating}, report(t, group)); diff != "" {
-			t.Errorf("states after nine seconds (-want +got):\n%s", diff)
+			t.Errorf("states after seven seconds (-want +got):\n%s", diff)
 		}
 		<-time.After(2 * time.Second)
 		got := report(t, group)
 		if len(got) != 2 || got[name] != fleet.WasDeleted {
-			t.Errorf("states after eleven seconds: %v, want %s deleted and another in its place", got, name)
+			t.Errorf("states after nine seconds: %v, want %s deleted and another in its place", got, name)
 		}
 		if got := report(t, group); len(got) != 1 || got[only(t, group)] != fleet.InUse {
 			t.Errorf("states after that: %v, want one running", got)

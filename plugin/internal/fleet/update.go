@@ -25,7 +25,7 @@ const (
 	deathGrace = time.Second
 	// confirmAgain is how long one GET that proved a deleted server gone vouches
 	// for the listings: a cloud that keeps deleted servers hides them, too.
-	confirmAgain = time.Hour
+	confirmAgain = 10 * time.Minute
 )
 
 // Update lists the servers of the group, compares them with what is known, and
@@ -59,6 +59,10 @@ func (g *Group) list(ctx context.Context) (deleted []*instance, err error) {
 		g.since = g.now()
 	}
 	listed, err := g.cloud.List(ctx)
+	if errors.Is(err, ErrPutOff) {
+		g.since = time.Time{}
+		return nil, nil
+	}
 	if errors.Is(err, ErrUnfinished) {
 		g.log.Warn("the listing takes longer than an update, going on with the next", "reason", err.Error())
 		return nil, nil
