@@ -197,8 +197,9 @@ func TestSecureFiles(t *testing.T) {
 // cloud is called as openstacksdk calls it and there is no file.
 func TestLoginFromTheEnvironment(t *testing.T) {
 	t.Parallel()
+	home := t.TempDir()
 	openrc := map[string]string{
-		"HOME": t.TempDir(), "OS_AUTH_URL": "https://k:5000/v3", "OS_USERNAME": "u", "OS_PASSWORD": "hunter2", "OS_PROJECT_ID": "p1", "OS_PROJECT_NAME": "p",
+		"HOME": home, "USERPROFILE": home, "OS_AUTH_URL": "https://k:5000/v3", "OS_USERNAME": "u", "OS_PASSWORD": "hunter2", "OS_PROJECT_ID": "p1", "OS_PROJECT_NAME": "p",
 		"OS_USER_DOMAIN_NAME": "Default", "OS_PROJECT_DOMAIN_ID": "default", "OS_REGION_NAME": "R1", "OS_INTERFACE": "internal",
 		"OS_IDENTITY_API_VERSION": "3", "OS_CACERT": "~/ca.pem", "OS_INSECURE": "True", "OS_COMPUTE_API_VERSION": "2.1",
 	}
@@ -215,7 +216,7 @@ func TestLoginFromTheEnvironment(t *testing.T) {
 		if diff := cmp.Diff(want, creds.auth); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if creds.region != "R1" || creds.iface != "internal" || !creds.tls.insecure || creds.tls.ca != openrc["HOME"]+"/ca.pem" || !strings.Contains(files.from, "OS_*") {
+		if creds.region != "R1" || creds.iface != "internal" || !creds.tls.insecure || creds.tls.ca != home+"/ca.pem" || !strings.Contains(files.from, "OS_*") {
 			t.Errorf("%s: %+v from %s", name, creds.tls, files.from)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -163,21 +164,34 @@ func TestStandardPlaces(t *testing.T) {
 	}
 	named, config, xdg := at("named/x.yaml"), at(".config/openstack/clouds.yml"), at("xdg/openstack/clouds.json")
 	secure, others := at(".config/openstack/secure.yaml"), at("named/secret.yaml")
-	for name, row := range map[string]struct {
+	user := func(more ...string) map[string]string {
+		variables := map[string]string{"HOME": home, "USERPROFILE": home}
+		for i := 0; i < len(more); i += 2 {
+			variables[more[i]] = more[i+1]
+		}
+		return variables
+	}
+	rows := map[string]struct {
 		env          map[string]string
 		path         string
 		want, secure string
 	}{
-		"a path":                  {map[string]string{"HOME": home}, named, named, ""},
-		"a path from home":        {map[string]string{"HOME": home}, "~/named/x.yaml", named, ""},
-		"named":                   {map[string]string{"OS_CLIENT_CONFIG_FILE": named, "HOME": home}, "", named, secure},
-		"named, with its secrets": {map[string]string{"OS_CLIENT_CONFIG_FILE": named, "OS_CLIENT_SECURE_FILE": others, "HOME": home}, "", named, others},
-		"home":                    {map[string]string{"HOME": home}, "", config, secure},
-		"home, secrets elsewhere": {map[string]string{"HOME": home, "OS_CLIENT_SECURE_FILE": "~/named/secret.yaml"}, "", config, others},
-		"xdg":                     {map[string]string{"HOME": home, "XDG_CONFIG_HOME": filepath.Join(home, "xdg")}, "", xdg, ""},
-	} {
+		"a path":                  {user(), named, named, ""},
+		"a path from home":        {user(), "~/named/x.yaml", named, ""},
+		"named":                   {user("OS_CLIENT_CONFIG_FILE", named), "", named, secure},
+		"named, with its secrets": {user("OS_CLIENT_CONFIG_FILE", named, "OS_CLIENT_SECURE_FILE", others), "", named, others},
+		"home":                    {user(), "", config, secure},
+		"home, secrets elsewhere": {user("OS_CLIENT_SECURE_FILE", "~/named/secret.yaml"), "", config, others},
+	}
+	if runtime.GOOS != "windows" { // which has no such folders
+		rows["xdg"] = rows["home"]
+		row := rows["xdg"]
+		row.env, row.want, row.secure = user("XDG_CONFIG_HOME", filepath.Join(home, "xdg")), xdg, ""
+		rows["xdg"] = row
+	}
+	for name, row := range rows {
 		files, err := findClouds(row.path, environment(row.env))
-		if err != nil || files.clouds != row.want || files.secure != row.secure {
+		if err != nil || !samePath(files.clouds, row.want) || !samePath(files.secure, row.secure) {
 			t.Errorf("%s: got %s and %s, %v; want %s and %s", name, files.clouds, files.secure, err, row.want, row.secure)
 		}
 	}
@@ -190,8 +204,8 @@ func TestStandardPlaces(t *testing.T) {
 		path, says string
 	}{
 		"missing":          {nil, filepath.Join(home, "missing.yaml"), "missing.yaml"},
-		"missing, named":   {map[string]string{"OS_CLIENT_CONFIG_FILE": "/nowhere/c.yaml", "HOME": home}, "", "none at /nowhere/c.yaml"},
-		"missing, secrets": {map[string]string{"OS_CLIENT_SECURE_FILE": "/nowhere/s.yaml"}, named, "none at /nowhere/s.yaml, which OS_CLIENT_SECURE_FILE names"},
+		"missing, named":   {user("OS_CLIENT_CONFIG_FILE", filepath.Join(home, "nowhere.yaml")), "", "none at " + filepath.Join(home, "nowhere.yaml")},
+		"missing, secrets": {user("OS_CLIENT_SECURE_FILE", "nowhere/s.yaml"), named, "none at nowhere/s.yaml, which OS_CLIENT_SECURE_FILE names"},
 		"relative":         {nil, "missing/clouds.yaml", filepath.Join(here, "missing", "clouds.yaml")},
 	} {
 		if _, err := findClouds(row.path, environment(row.env)); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), row.says) {
@@ -199,6 +213,9 @@ func TestStandardPlaces(t *testing.T) {
 		}
 	}
 }
+
+// samePath compares paths whichever way their slashes lean.
+func samePath(a, b string) bool { return filepath.ToSlash(a) == filepath.ToSlash(b) }
 
 func TestTLSFiles(t *testing.T) {
 	t.Parallel()
