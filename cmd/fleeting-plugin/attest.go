@@ -87,7 +87,7 @@ func (s *statementFlags) add(flags *pflag.FlagSet) {
 
 func (s *statementFlags) addLDFlags(flags *pflag.FlagSet) {
 	s.set = flags
-	flags.StringVar(&s.ldflags, "ldflags", "", "say in the provenance which -ldflags the executables were built with, so that others can rebuild them")
+	flags.StringVar(&s.ldflags, "ldflags", "", "say in the provenance with which -ldflags `FLAGS` the executables were built, so that others can rebuild them")
 }
 
 // check reads the predicates in files, and refuses flags of the linker that are

@@ -74,7 +74,7 @@ executable that others may write is not started.`,
 	}
 	folder, policy := newFolderFlags(app, cmd), newPolicyFlags(app, cmd)
 	registry := app.RegistryFlags(cmd.Flags())
-	cmd.Flags().StringVar(&config, "config", "", "runner configuration to check (default where the runner has it)")
+	cmd.Flags().StringVar(&config, "config", "", "runner configuration `FILE` to check (default where the runner has it)")
 	cmd.Flags().BoolVar(&noStart, "no-start", false, "do not start the plugins")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		d := &doctor{app: app, folder: folder, policy: policy, registry: registry, told: map[string]bool{}, taken: map[string]bool{}}

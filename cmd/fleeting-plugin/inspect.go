@@ -37,7 +37,7 @@ is given. Nothing is verified here; fleeting-plugin verify does that.`,
 	registry := app.RegistryFlags(cmd.Flags())
 	var opts packager.InspectOptions
 	var signatures string
-	addSignatureRepository(cmd.Flags(), &signatures, "look for signatures and attestations in this `repository`, too (default $COSIGN_REPOSITORY)")
+	addSignatureRepository(cmd.Flags(), &signatures, "look for signatures and attestations in this `REPOSITORY`, too (default $COSIGN_REPOSITORY)")
 	cmd.Flags().BoolVar(&opts.SkipFiles, "no-files", false, "do not fetch the layers to list their files")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		source, reference, err := openSource(cmd, registry, args[0])

@@ -46,11 +46,11 @@ nowhere: then what is wanted must be installed already.`,
 		Args: cli.Args(0, -1),
 	}
 	c.flags = newInstallFlags(app, cmd)
-	cmd.Flags().StringVar(&c.opts.As, "as", "", "install under this name, for registries that the runner cannot name")
+	cmd.Flags().StringVar(&c.opts.As, "as", "", "install under this `NAME`, for registries that the runner cannot name")
 	cmd.Flags().BoolVar(&c.opts.Reinstall, "reinstall", false, "replace what is installed, even if it is the same")
-	cmd.Flags().StringVar(&c.config, "config", "", "install every plugin that this runner configuration names (default where the runner has it)")
+	cmd.Flags().StringVar(&c.config, "config", "", "install every plugin that this runner configuration `FILE` names (default where the runner has it)")
 	cmd.Flags().BoolVar(&c.locked, "locked", false, "install exactly what the lock has")
-	cmd.Flags().StringVar(&c.lockFile, "lock", "", "lock file (default "+lockName+" beside the configuration)")
+	cmd.Flags().StringVar(&c.lockFile, "lock", "", "lock `FILE` (default "+lockName+" beside the configuration)")
 	cmd.Flags().BoolVar(&c.offline, "offline", false, "use no network")
 	cmd.RunE = c.flags.closing(func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) })
 	return cmd

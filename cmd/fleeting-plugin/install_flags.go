@@ -52,8 +52,8 @@ type folderFlags struct {
 
 func newFolderFlags(app *cli.App, cmd *cobra.Command) *folderFlags {
 	f := &folderFlags{app: app}
-	cmd.Flags().StringVar(&f.dir, "dir", "", "folder with the plugins (default $FLEETING_PLUGIN_PATH, else where the runner looks)")
-	cmd.Flags().StringVar(&f.root, "root", "", "take the folder beneath this one, to prepare an image")
+	cmd.Flags().StringVar(&f.dir, "dir", "", "`DIR` with the plugins (default $FLEETING_PLUGIN_PATH, else where the runner looks)")
+	cmd.Flags().StringVar(&f.root, "root", "", "take the folder beneath `DIR`, to prepare an image")
 	mapInstallerErrors(app)
 	return f
 }
@@ -153,11 +153,11 @@ func (p *policyFlags) anchored(dir string, read installer.FileReader) installer.
 func newPolicyFlags(app *cli.App, cmd *cobra.Command) *policyFlags {
 	p := &policyFlags{app: app}
 	flags := cmd.Flags()
-	flags.StringVar(&p.file, "policy", "", "policy file (default $FLEETING_PLUGIN_POLICY, else fleeting/policy.toml where configuration is)")
-	flags.StringArrayVar(&p.keys, "key", nil, "in place of a policy: `file` with a public key that must have signed (repeatable, one suffices)")
-	flags.StringVar(&p.identity, "certificate-identity", "", "in place of a policy: identity that must have signed without a key; ^…$ is a pattern")
-	flags.StringVar(&p.issuer, "certificate-oidc-issuer", "", "issuer of --certificate-identity")
-	flags.StringVar(&p.trustedRoot, "trusted-root", "", "file with the trusted root for --certificate-identity (default: the public sigstore instance)")
+	flags.StringVar(&p.file, "policy", "", "policy `FILE` (default $FLEETING_PLUGIN_POLICY, else fleeting/policy.toml where configuration is)")
+	flags.StringArrayVar(&p.keys, "key", nil, "in place of a policy: `FILE` with a public key that must have signed (repeatable, one suffices)")
+	flags.StringVar(&p.identity, "certificate-identity", "", "in place of a policy: `IDENTITY` that must have signed without a key; ^…$ is a pattern")
+	flags.StringVar(&p.issuer, "certificate-oidc-issuer", "", "`URL` of the issuer of --certificate-identity")
+	flags.StringVar(&p.trustedRoot, "trusted-root", "", "`FILE` with the trusted root for --certificate-identity (default: the public sigstore instance)")
 	flags.BoolVar(&p.insecure, "insecure-no-verification", false, "verify no signatures: whoever controls the registry controls what is installed")
 	app.OtherFlags(verifiersFlags())
 	return p
@@ -288,7 +288,7 @@ type installFlags struct {
 func newInstallFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	f := newFetchFlags(app, cmd)
 	f.folderFlags = newFolderFlags(app, cmd)
-	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this platform, such as linux/arm64 (default: this machine's)")
+	cmd.Flags().StringVar(&f.platform, "platform", "", "choose for this `PLATFORM`, such as linux/arm64 (default: this machine's)")
 	return f
 }
 
@@ -297,11 +297,11 @@ func newFetchFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	f := &installFlags{folderFlags: &folderFlags{app: app}, policyFlags: newPolicyFlags(app, cmd), app: app}
 	mapInstallerErrors(app)
 	f.registry = app.RegistryFlags(cmd.Flags())
-	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this mirror: an OCI layout folder or a tar file")
+	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this `MIRROR`: an OCI layout folder or a tar file")
 	cmd.Flags().StringArrayVar(&f.mirrors, "registry-mirror", nil,
 		"fetch names that begin with FROM from TO, as `FROM=TO`; policies go by the name before (repeatable)")
 	addSignatureRepository(cmd.Flags(), &f.signatures,
-		"look for signatures and attestations in this `repository`, too (default signature-repository in the policy, else $COSIGN_REPOSITORY)")
+		"look for signatures and attestations in this `REPOSITORY`, too (default signature-repository in the policy, else $COSIGN_REPOSITORY)")
 	return f
 }
 

@@ -56,9 +56,9 @@ signer and an older version than locked are refused.`,
 	}
 	flags := newInstallFlags(app, cmd)
 	opts := changeFlags(cmd)
-	cmd.Flags().StringVar(&file, "lock", "", "lock file (default "+lockName+" beside the configuration)")
-	cmd.Flags().StringVar(&config, "config", "", "lock every plugin that this runner configuration names (default where the runner has it)")
-	cmd.Flags().StringVar(&as, "as", "", "name that the plugin is installed under")
+	cmd.Flags().StringVar(&file, "lock", "", "lock `FILE` (default "+lockName+" beside the configuration)")
+	cmd.Flags().StringVar(&config, "config", "", "lock every plugin that this runner configuration `FILE` names (default where the runner has it)")
+	cmd.Flags().StringVar(&as, "as", "", "`NAME` that the plugin is installed under")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		if as != "" && len(args) != 1 {
 			return cli.Usagef("--as is for one REF")

@@ -40,9 +40,9 @@ The password is asked for on a terminal, or read with --password-stdin.`,
 	}
 	c.registry = app.RegistryFlags(cmd.Flags())
 	flags := cmd.Flags()
-	flags.StringVarP(&c.username, "username", "u", "", "user name")
+	flags.StringVarP(&c.username, "username", "u", "", "user `NAME`")
 	flags.BoolVar(&c.stdin, "password-stdin", false, "read the password from standard input")
-	flags.StringVarP(&c.password, "password", "p", "", "the password; other users of this machine can see it")
+	flags.StringVarP(&c.password, "password", "p", "", "the `PASSWORD`; other users of this machine can see it")
 	flags.BoolVar(&c.token, "identity-token", false, "what is read is an identity token, not a password")
 	flags.BoolVar(&c.helper, "require-helper", false, "store nothing if no credential helper is configured, in place of a password in the file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) }

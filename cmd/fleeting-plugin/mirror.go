@@ -56,8 +56,8 @@ only if they are configured to; nothing is tagged in one that does not.`,
 		Args: cli.Args(1, -1),
 	}
 	c.flags = newFetchFlags(app, cmd)
-	cmd.Flags().StringVar(&c.config, "config", "", "mirror every plugin that this runner configuration names")
-	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this `platform` (repeatable)")
+	cmd.Flags().StringVar(&c.config, "config", "", "mirror every plugin that this runner configuration `FILE` names")
+	cmd.Flags().StringArrayVar(&c.platforms, "only-platform", nil, "copy only this `PLATFORM` (repeatable)")
 	cmd.RunE = c.flags.closing(func(cmd *cobra.Command, args []string) error {
 		return c.run(cmd.Context(), args[:len(args)-1], args[len(args)-1])
 	})

@@ -47,8 +47,8 @@ and at any time. The network is used for --windows-base only.`,
 	}
 	mapPackagerErrors(app)
 	flags := addPackFlags(app, app.RegistryFlags(cmd.Flags()), cmd.Flags())
-	cmd.Flags().StringVarP(&layout, "layout", "l", "layout", "folder to write; a layout that is there is replaced")
-	cmd.Flags().StringVar(&version, "version", "", "version of the plugin, such as 1.2.3 (required)")
+	cmd.Flags().StringVarP(&layout, "layout", "l", "layout", "`DIR` to write; a layout that is there is replaced")
+	cmd.Flags().StringVar(&version, "version", "", "`VERSION` of the plugin, such as 1.2.3 (required)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if version == "" {
 			return cli.Usagef("--version is missing")

@@ -45,26 +45,26 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 		target      *string
 		name, usage string
 	}{
-		{&m.Title, "title", "name of the plugin (default: that of its main package)"},
-		{&m.Description, "description", "what the plugin is, in one sentence"},
-		{&m.Source, "source", "link to the source code (default: from the CI system)"},
-		{&m.URL, "url", "link to the project's page (default: the source code)"},
-		{&m.Documentation, "documentation", "link to the manual"},
-		{&m.Licenses, "licenses", "licence as an SPDX expression"},
-		{&m.Vendor, "vendor", "who publishes the plugin (default: from the CI system)"},
-		{&m.Authors, "authors", "who wrote the plugin"},
-		{&m.Revision, "revision", "commit that was built (default: from the executables)"},
-		{&m.MinimumRunner, "minimum-runner", "oldest GitLab Runner known to work, such as 17.9"},
-		{&p.created, "created", "commit's time in RFC 3339, for the artifact and all in it (default: SOURCE_DATE_EPOCH, else from GitLab CI, else from the executables, else none)"},
-		{&p.goreleaserID, "goreleaser-id", "build to take from goreleaser's artifacts.json"},
+		{&m.Title, "title", "`NAME` of the plugin (default: that of its main package)"},
+		{&m.Description, "description", "what the plugin is, in one `SENTENCE`"},
+		{&m.Source, "source", "`URL` of the source code (default: from the CI system)"},
+		{&m.URL, "url", "`URL` of the project's page (default: the source code)"},
+		{&m.Documentation, "documentation", "`URL` of the manual"},
+		{&m.Licenses, "licenses", "licence as an SPDX `EXPRESSION`"},
+		{&m.Vendor, "vendor", "`NAME` of who publishes the plugin (default: from the CI system)"},
+		{&m.Authors, "authors", "`NAMES` of who wrote the plugin"},
+		{&m.Revision, "revision", "`COMMIT` that was built (default: from the executables)"},
+		{&m.MinimumRunner, "minimum-runner", "oldest `VERSION` of GitLab Runner known to work, such as 17.9"},
+		{&p.created, "created", "`TIME` of the commit in RFC 3339, for the artifact and all in it (default: SOURCE_DATE_EPOCH, else from GitLab CI, else from the executables, else none)"},
+		{&p.goreleaserID, "goreleaser-id", "`ID` of the build to take from goreleaser's artifacts.json"},
 	} {
 		flags.StringVar(f.target, f.name, "", f.usage)
 	}
-	flags.StringArrayVar(&p.platforms, "platform", nil, "`os/arch=PATH` of an executable or a folder with it (repeatable; DIR is not read then)")
+	flags.StringArrayVar(&p.platforms, "platform", nil, "`PLATFORM=PATH` of an executable or a folder with it (repeatable; DIR is not read then)")
 	flags.StringArrayVar(&p.windowsBases, "windows-base", nil,
 		"`IMAGE` that Windows images are built on as well, so that they run as containers (repeatable, one per build of Windows)")
 	flags.StringArrayVar(&p.executables, "executable", nil,
-		"`name` of a companion file that is executable; no other is then (repeatable; '' for none; default: by their modes)")
+		"`NAME` of a companion file that is executable; no other is then (repeatable; '' for none; default: by their modes)")
 	flags.StringArrayVar(&p.include, "include", nil,
 		"`NAME` of a file beside an executable that is published although it looks like a key, credentials, a hidden file, a leftover or source code (repeatable)")
 	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version, nor look for that in the others")

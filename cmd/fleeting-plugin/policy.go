@@ -43,13 +43,13 @@ is there already is never overwritten.`,
 		Args: cli.Args(0, 1),
 	}
 	flags := &policyFlags{app: app} // for the place of the file
-	cmd.Flags().StringVar(&flags.file, "policy", "", "file to write, as FILE (default where commands look for it)")
+	cmd.Flags().StringVar(&flags.file, "policy", "", "`FILE` to write, in place of the argument (default where commands look for it)")
 	mapInstallerErrors(app)
-	cmd.Flags().StringArrayVar(&scopes, "scope", nil, "registry and repository that a rule is about; * and a last ** are wildcards (repeatable)")
-	cmd.Flags().StringVar(&key, "signed-by-key", "", "`file` with the publisher's public key")
-	cmd.Flags().StringVar(&identity, "signed-by-identity", "", "identity of a publisher who signs without a key")
-	cmd.Flags().StringVar(&issuer, "issuer", "", "issuer of --signed-by-identity")
-	addSignatureRepository(cmd.Flags(), &signatures, "`repository` in which the publisher keeps signatures, if not beside the plugins")
+	cmd.Flags().StringArrayVar(&scopes, "scope", nil, "`SCOPE` of a rule, a registry with repositories; * and a last ** are wildcards (repeatable)")
+	cmd.Flags().StringVar(&key, "signed-by-key", "", "`FILE` with the publisher's public key")
+	cmd.Flags().StringVar(&identity, "signed-by-identity", "", "`IDENTITY` of a publisher who signs without a key")
+	cmd.Flags().StringVar(&issuer, "issuer", "", "`URL` of the issuer of --signed-by-identity")
+	addSignatureRepository(cmd.Flags(), &signatures, "`REPOSITORY` in which the publisher keeps signatures, if not beside the plugins")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		name, _ := flags.path()
 		if len(args) == 1 {
@@ -171,7 +171,7 @@ folder above them.`,
 	}
 	flags := newPolicyFlags(app, cmd)
 	mapInstallerErrors(app)
-	cmd.Flags().StringArrayVar(&refs, "for", nil, "reference to find the rule for (repeatable)")
+	cmd.Flags().StringArrayVar(&refs, "for", nil, "`REF` to find the rule for (repeatable)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			flags.file = args[0]

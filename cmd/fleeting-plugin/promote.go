@@ -30,7 +30,7 @@ is not a version of the same plugin. Running it again is safe.`,
 	policies := newPolicyFlags(app, cmd)
 	registry := app.RegistryFlags(cmd.Flags())
 	var signatures string
-	addSignatureRepository(cmd.Flags(), &signatures, "look for signatures and attestations in this `repository`, too (default $COSIGN_REPOSITORY)")
+	addSignatureRepository(cmd.Flags(), &signatures, "look for signatures and attestations in this `REPOSITORY`, too (default $COSIGN_REPOSITORY)")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "show where the aliases would be, and change nothing")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		repo, version, err := openVersion(registry, args[0])

@@ -79,6 +79,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		c.cmd.GroupID, c.cmd.SuggestFor = c.group, otherNames[c.cmd.Name()]
 		root.AddCommand(c.cmd)
 	}
+	complete(app, root)
 	return root
 }
 

@@ -28,9 +28,9 @@ version and the build settings. Licences come from the module cache.`,
 		Example: `  fleeting-plugin sbom dist/linux/amd64/plugin --format cyclonedx`,
 		Args:    cli.Args(1, 1),
 	}
-	cmd.Flags().StringVar(&format, "format", "spdx", `"spdx" (SPDX 2.3) or "cyclonedx" (CycloneDX 1.6), both JSON`)
-	cmd.Flags().StringVar(&name, "name", "", "name of the release (default: the main module)")
-	cmd.Flags().StringVar(&release, "release", "", "version of the release (default: the main module's)")
+	cmd.Flags().StringVar(&format, "format", "spdx", "`spdx|cyclonedx`: SPDX 2.3 or CycloneDX 1.6, both JSON")
+	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the release (default: the main module)")
+	cmd.Flags().StringVar(&release, "release", "", "`VERSION` of the release (default: the main module's)")
 	app.MapError(sbom.ErrNoBuildInfo, cli.Failed, "build it with Go, and without tools that strip the build information")
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {

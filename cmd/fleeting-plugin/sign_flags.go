@@ -33,14 +33,14 @@ type signFlags struct {
 func addSignFlags(app *cli.App, flags *pflag.FlagSet) *signFlags {
 	s := &signFlags{app: app}
 	flags.StringVar(&s.key, "key", "", "private key to sign with: a PEM `FILE`, cosign's encrypted form or plain, or env://VARIABLE")
-	flags.StringVar(&s.passwordFile, "password-file", "", "file with the key's password (default: COSIGN_PASSWORD, else asked for)")
+	flags.StringVar(&s.passwordFile, "password-file", "", "`FILE` with the key's password (default: COSIGN_PASSWORD, else asked for)")
 	flags.BoolVar(&s.keyless, "keyless", false, "sign with a short-lived certificate for the identity of this CI job")
-	flags.StringVar(&s.token, "identity-token", "", "OIDC token for --keyless, or a file with it (default: from GitHub Actions or GitLab CI)")
-	flags.StringVar(&s.fulcio, "fulcio-url", "", "certificate authority for --keyless (default: the public sigstore)")
-	flags.StringVar(&s.rekor, "rekor-url", "", "transparency log (default: the public sigstore's with --keyless, else none)")
-	flags.IntVar(&s.rekorVersion, "rekor-version", 0, "API version of the transparency log, 1 (default) or 2")
-	flags.StringVar(&s.tsa, "tsa-url", "", "timestamp authority (default: none)")
-	flags.StringVar(&s.trustedRoot, "trusted-root", "", "trusted root in JSON with which each signature is checked before it is published")
+	flags.StringVar(&s.token, "identity-token", "", "OIDC `TOKEN` for --keyless, or a file with it (default: from GitHub Actions or GitLab CI)")
+	flags.StringVar(&s.fulcio, "fulcio-url", "", "`URL` of the certificate authority for --keyless (default: the public sigstore)")
+	flags.StringVar(&s.rekor, "rekor-url", "", "`URL` of the transparency log (default: the public sigstore's with --keyless, else none)")
+	flags.IntVar(&s.rekorVersion, "rekor-version", 0, "version of the transparency log's API, `1|2` (default 1)")
+	flags.StringVar(&s.tsa, "tsa-url", "", "`URL` of the timestamp authority (default: none)")
+	flags.StringVar(&s.trustedRoot, "trusted-root", "", "`FILE` with the trusted root, in JSON, with which each signature is checked before it is published")
 	return s
 }
 
@@ -54,8 +54,8 @@ type placeFlags struct {
 func addPlaceFlags(app *cli.App, flags *pflag.FlagSet) *placeFlags {
 	p := &placeFlags{app: app}
 	flags.StringVar(&p.format, "signature-format", string(packager.FormatBoth),
-		"how to publish signatures and attestations: \"bundle\" among the referrers, \"tag\", or \"both\"")
-	addSignatureRepository(flags, &p.repository, "publish signatures and attestations in this `repository` (default $COSIGN_REPOSITORY, else beside the artifact)")
+		"how to publish signatures and attestations, `bundle|tag|both`: as bundles among the referrers, under tags, or both")
+	addSignatureRepository(flags, &p.repository, "publish signatures and attestations in this `REPOSITORY` (default $COSIGN_REPOSITORY, else beside the artifact)")
 	return p
 }
 

@@ -21,7 +21,7 @@ configuration names and nothing stands for then is told of.`,
 		Args:    cli.Args(1, -1),
 	}
 	flags := newFolderFlags(app, cmd)
-	config := cmd.Flags().String("config", "", "runner configuration that may need what is removed (default where the runner has it)")
+	config := cmd.Flags().String("config", "", "runner configuration `FILE` that may need what is removed (default where the runner has it)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		refs, err := parseReferences(args)
 		if err != nil {

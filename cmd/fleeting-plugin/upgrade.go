@@ -61,7 +61,7 @@ goes on with what it has started.`,
 
 // neededFlag names the configuration whose plugins must stay.
 func neededFlag(cmd *cobra.Command) *string {
-	return cmd.Flags().String("config", "", "runner configuration that names what must stay (default where the runner has it)")
+	return cmd.Flags().String("config", "", "runner configuration `FILE` that names what must stay (default where the runner has it)")
 }
 
 // selected gives the newest installed version of the plugins that are named, or
@@ -211,10 +211,10 @@ configuration names, what the lock has, and what something else installed.`,
 		Example: `  fleeting-plugin prune --keep 2 --config /etc/gitlab-runner/config.toml --dry-run`,
 	}
 	flags := newFolderFlags(app, cmd)
-	cmd.Flags().IntVar(&opts.Keep, "keep", 2, "how many of the newest versions of each plugin stay")
+	cmd.Flags().IntVar(&opts.Keep, "keep", 2, "keep the newest `N` versions of each plugin")
 	cmd.Flags().BoolVar(&opts.DryRun, "dry-run", false, "say what would be removed, remove nothing")
 	config := neededFlag(cmd)
-	cmd.Flags().StringVar(&lock, "lock", "", "lock that names what must stay (default "+lockName+" beside the configuration)")
+	cmd.Flags().StringVar(&lock, "lock", "", "lock `FILE` that names what must stay (default "+lockName+" beside the configuration)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if opts.Keep < 1 {
 			return cli.Usagef("--keep %d: the newest version of each plugin stays in any case, so at least 1", opts.Keep)

@@ -42,7 +42,7 @@ lock as well, and must be installed.`,
 	flags := newInstallFlags(app, cmd)
 	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
 	cmd.Flags().BoolVar(&platforms, "all-platforms", false, "want evidence about the index, so that its digest holds on every platform")
-	cmd.Flags().StringVar(&lockFile, "lock", "", "with --installed or PATH: compare with this lock, too")
+	cmd.Flags().StringVar(&lockFile, "lock", "", "with --installed or PATH: compare with this lock `FILE`, too")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		switch {
 		case all == (len(args) == 1):

@@ -32,14 +32,14 @@ type RegistryFlags struct {
 func (a *App) RegistryFlags(flags *pflag.FlagSet) *RegistryFlags {
 	r := &RegistryFlags{app: a}
 	flags.StringVar(&r.configFile, "registry-config", "",
-		"file with registry credentials (default: where docker and podman keep them)")
-	flags.StringVar(&r.caFile, "ca-file", "", "PEM file with the certificate authorities of registries")
-	flags.StringVar(&r.clientCert, "client-cert", "", "PEM file with the client certificate for registries")
-	flags.StringVar(&r.clientKey, "client-key", "", "PEM file with the key of --client-cert")
+		"`FILE` with registry credentials (default: where docker and podman keep them)")
+	flags.StringVar(&r.caFile, "ca-file", "", "PEM `FILE` with the certificate authorities of registries")
+	flags.StringVar(&r.clientCert, "client-cert", "", "PEM `FILE` with the client certificate for registries")
+	flags.StringVar(&r.clientKey, "client-key", "", "PEM `FILE` with the key of --client-cert")
 	flags.StringArrayVar(&r.certsDirs, "certs-dir", nil,
-		"`folder` with certificate authorities and client certificates by host, as HOST[:PORT]/*.crt, *.cert and *.key (repeatable; default: docker's and podman's certs.d)")
+		"`DIR` with certificate authorities and client certificates by host, as HOST[:PORT]/*.crt, *.cert and *.key (repeatable; default: docker's and podman's certs.d)")
 	flags.StringArrayVar(&r.plainHTTP, "insecure-plain-http", nil,
-		"registry `host[:port]` to speak to without TLS; loopback addresses always are (repeatable)")
+		"registry `HOST[:PORT]` to speak to without TLS; loopback addresses always are (repeatable)")
 	a.mapRegistryErrors()
 	return r
 }

@@ -39,6 +39,9 @@ var errInterrupted = errors.New("interrupted")
 func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code {
 	a.prepare(root)
 	root.SetArgs(args)
+	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
+		withoutQuotes(root)
+	}
 	cmd, err := root.ExecuteContextC(ctx)
 	a.endProgress()
 	if err == nil {
@@ -55,6 +58,17 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code 
 	}
 	a.report(cmd, err)
 	return a.CodeOf(err)
+}
+
+// withoutQuotes takes the marks of values out of what flags do: a shell shows that
+// as it is.
+func withoutQuotes(cmd *cobra.Command) {
+	plain := func(flag *pflag.Flag) { flag.Usage = strings.ReplaceAll(flag.Usage, "`", "") }
+	cmd.PersistentFlags().VisitAll(plain)
+	cmd.Flags().VisitAll(plain)
+	for _, child := range cmd.Commands() {
+		withoutQuotes(child)
+	}
 }
 
 // asksForJSON looks for --output json where flags were not parsed to their end.
