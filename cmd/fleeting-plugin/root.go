@@ -24,6 +24,13 @@ through OCI registries.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 5 network or registry.`,
+		Example: `  # Publish executables, signed.
+  fleeting-plugin release dist registry.example.com/group/plugin:1.2.3 --key cosign.key
+  # Trust the publisher, and install what the runner names.
+  fleeting-plugin policy init --scope 'registry.example.com/group/**' --signed-by-key cosign.pub
+  fleeting-plugin install --config /etc/gitlab-runner/config.toml
+  # Look for what keeps plugins from working.
+  fleeting-plugin doctor`,
 		Version:           cli.NewVersion("fleeting-plugin", version, revision).Version,
 		DisableAutoGenTag: true,
 	}

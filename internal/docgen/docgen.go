@@ -13,12 +13,26 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// Topic is a part of a page that is about no command, such as the environment.
+type Topic struct {
+	Title string
+	// Heading is what the Names of the items are.
+	Heading string
+	Items   []Item
+}
+
+// Item explains one name. Without a name it is a paragraph.
+type Item struct{ Name, Text string }
+
 // Markdown returns the reference page of the tree below root: every command
-// that help shows, in the order of help, and the flags that all of them have.
-// intro comes after the title.
-func Markdown(root *cobra.Command, intro string) string {
+// that help shows, in the order of help, the flags that all of them have, and the
+// topics. intro comes after the title.
+func Markdown(root *cobra.Command, intro string, topics ...Topic) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n%s\n\n", root.Name(), intro, paragraph(root))
+	if root.Example != "" {
+		fmt.Fprintf(&b, "```sh\n%s\n```\n\n", dedent(root.Example))
+	}
 	b.WriteString("## Flags of every command\n\n")
 	writeFlags(&b, root.PersistentFlags())
 	for _, group := range root.Groups() {
@@ -28,6 +42,20 @@ func Markdown(root *cobra.Command, intro string) string {
 				writeCommand(&b, cmd)
 			}
 		}
+	}
+	for _, topic := range topics {
+		fmt.Fprintf(&b, "## %s\n\n", topic.Title)
+		if topic.Heading != "" {
+			fmt.Fprintf(&b, "| %s | meaning |\n| --- | --- |\n", topic.Heading)
+		}
+		for _, item := range topic.Items {
+			if item.Name == "" {
+				fmt.Fprintf(&b, "%s\n", item.Text)
+				continue
+			}
+			fmt.Fprintf(&b, "| `%s` | %s |\n", item.Name, strings.ReplaceAll(item.Text, "|", `\|`))
+		}
+		b.WriteString("\n")
 	}
 	return strings.TrimRight(b.String(), "\n") + "\n"
 }

@@ -45,7 +45,24 @@ Set things.
 Set one.
 
 ` + "```text\ntool set one\n```" + `
+
+## Exit status
+
+| code | meaning |
+| --- | --- |
+| ` + "`0`" + ` | done\|made |
+
+## See also
+
+other tools
 `
+
+func topics() []docgen.Topic {
+	return []docgen.Topic{
+		{Title: "Exit status", Heading: "code", Items: []docgen.Item{{Name: "0", Text: "done|made"}}},
+		{Title: "See also", Items: []docgen.Item{{Text: "other tools"}}},
+	}
+}
 
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
@@ -63,7 +80,7 @@ func TestMarkdown(t *testing.T) {
 	set := &cobra.Command{Use: "set", Short: "Set things", GroupID: "work"}
 	set.AddCommand(&cobra.Command{Use: "one", Short: "Set one", Run: run})
 	root.AddCommand(maker, secret, set)
-	if diff := cmp.Diff(want, docgen.Markdown(root, "An intro.")); diff != "" {
+	if diff := cmp.Diff(want, docgen.Markdown(root, "An intro.", topics()...)); diff != "" {
 		t.Errorf("page (-want +got):\n%s", diff)
 	}
 }

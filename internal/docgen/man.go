@@ -13,10 +13,13 @@ import (
 // Man returns one manual page, section 1, for the whole tree below root: what
 // [Markdown] says, in the macros of man(7). Its date is left out, so that the
 // page changes only when a command does.
-func Man(root *cobra.Command) string {
+func Man(root *cobra.Command, topics ...Topic) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, ".TH %s 1\n.SH NAME\n%s \\- %s\n", roff.Escape(strings.ToUpper(root.Name())), roff.Escape(root.Name()), roff.Escape(root.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n.B %s\nCOMMAND [ARGUMENTS] [FLAGS]\n.SH DESCRIPTION\n%s\n", roff.Escape(root.Name()), roff.Escape(paragraph(root)))
+	if root.Example != "" {
+		fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff.Escape(dedent(root.Example)))
+	}
 	b.WriteString(".SH FLAGS OF EVERY COMMAND\n")
 	manFlags(&b, root.PersistentFlags())
 	for _, group := range root.Groups() {
@@ -25,6 +28,15 @@ func Man(root *cobra.Command) string {
 			if cmd.GroupID == group.ID && cmd.IsAvailableCommand() {
 				manCommand(&b, cmd)
 			}
+		}
+	}
+	for _, topic := range topics {
+		fmt.Fprintf(&b, ".SH %s\n", roff.Escape(strings.ToUpper(topic.Title)))
+		for _, item := range topic.Items {
+			if item.Name != "" {
+				fmt.Fprintf(&b, ".TP\n.B %s\n", roff.Escape(item.Name))
+			}
+			fmt.Fprintf(&b, "%s\n", roff.Escape(item.Text))
 		}
 	}
 	return b.String()

@@ -12,7 +12,7 @@ import (
 func TestMan(t *testing.T) {
 	t.Parallel()
 	run := func(*cobra.Command, []string) {}
-	root := &cobra.Command{Use: "tool", Short: "Does things"}
+	root := &cobra.Command{Use: "tool", Short: "Does things", Example: "  tool make x"}
 	root.PersistentFlags().BoolP("quiet", "q", false, "say less")
 	root.AddGroup(&cobra.Group{ID: "work", Title: "Work:"})
 	root.AddCommand(&cobra.Command{
@@ -26,6 +26,10 @@ tool \- Does things
 COMMAND [ARGUMENTS] [FLAGS]
 .SH DESCRIPTION
 Does things.
+.SH EXAMPLES
+.nf
+tool make x
+.fi
 .SH FLAGS OF EVERY COMMAND
 .TP
 .B \-q, \-\-quiet
@@ -38,8 +42,14 @@ Make a
 .nf
 tool make 'a\eb'
 .fi
+.SH EXIT STATUS
+.TP
+.B 0
+done|made
+.SH SEE ALSO
+other tools
 `
-	if diff := cmp.Diff(want, docgen.Man(root)); diff != "" {
+	if diff := cmp.Diff(want, docgen.Man(root, topics()...)); diff != "" {
 		t.Errorf("page (-want +got):\n%s", diff)
 	}
 }
