@@ -175,12 +175,14 @@ type entry struct {
 }
 
 // TestLayerEntries looks into the layers. INTEROP C28: that of Windows needs no
-// base image, and so no network.
+// base image, and so no network. What is executable there goes by the ends of
+// names, whatever the files' modes where the layer is made.
 func TestLayerEntries(t *testing.T) {
 	t.Parallel()
 	dir := writeDist(t, "1.0.0", "linux/amd64", "windows/amd64")
 	writeFile(t, filepath.Join(dir, "linux/amd64/NOTES"), []byte("x"), 0o660)
 	writeFile(t, filepath.Join(dir, "windows/amd64/NOTES"), []byte("x"), 0o755)
+	writeFile(t, filepath.Join(dir, "windows/amd64/helper.dll"), []byte("x"), 0o644)
 	layout, packed := pack(t, "1.0.0", scan(t, dir))
 	when := metadata().Created.Unix()
 	const rawsd = "AQAAgBQAAAAkAAAAAAAAAAAAAAABAgAAAAAABSAAAAAhAgAAAQIAAAAAAAUgAAAAIQIAAA=="
@@ -194,7 +196,8 @@ func TestLayerEntries(t *testing.T) {
 			{"Files/", tar.TypeDir, 0o555, 0, 0, when, ""},
 			{"Hives/", tar.TypeDir, 0o555, 0, 0, when, ""},
 			{"Files/plugin/", tar.TypeDir, 0o755, 0, 0, when, ""},
-			{"Files/plugin/NOTES", tar.TypeReg, 0o755, 0, 0, when, rawsd},
+			{"Files/plugin/NOTES", tar.TypeReg, 0o644, 0, 0, when, ""},
+			{"Files/plugin/helper.dll", tar.TypeReg, 0o755, 0, 0, when, rawsd},
 			{"Files/plugin/plugin.exe", tar.TypeReg, 0o755, 0, 0, when, rawsd},
 		},
 	}
