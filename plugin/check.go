@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -126,15 +127,27 @@ func loginFindings(login cloud.Login) []Finding {
 		findings = append(findings, note("clouds.yaml", "%s", remark)...)
 	}
 	for _, file := range login.Files {
-		findings = append(findings, fileFindings("clouds.yaml", file)...)
+		findings = append(findings, fileFindings("clouds.yaml", file.Path, file.Secret)...)
 	}
 	if login.Insecure {
 		findings = append(findings, note("clouds.yaml", "verify is false, or insecure true: the cloud's certificate is not checked, and anyone who controls the network can read the credentials; set cacert instead")...)
 	}
-	if address, err := url.Parse(login.AuthURL); err == nil && address.Scheme == "http" && !onThisMachine(address.Hostname()) {
-		findings = append(findings, note("clouds.yaml", "auth_url %s has no TLS: credentials and tokens can be read on the network; use https", login.AuthURL)...)
+	if inClear(login.AuthURL) {
+		return append(findings, note("clouds.yaml", "auth_url %s has no TLS: credentials and tokens can be read on the network; use https", login.AuthURL)...)
+	}
+	for _, service := range slices.Sorted(maps.Keys(login.Services)) {
+		if address := login.Services[service]; inClear(address) {
+			findings = append(findings, note("clouds.yaml",
+				"the %s service at %s has no TLS: the token can be read on the network; set %s_endpoint_override to an address with https", service, address, service)...)
+		}
 	}
 	return findings
+}
+
+// inClear tells whether what is sent to an address can be read on a network.
+func inClear(address string) bool {
+	parsed, err := url.Parse(address)
+	return err == nil && parsed.Scheme == "http" && !onThisMachine(parsed.Hostname())
 }
 
 // onThisMachine tells whether what is sent to a host reaches no network.

@@ -182,7 +182,7 @@ func checkConnector(connector, autoscaler map[string]any, imageOS string) []Find
 		})
 	}
 	if key != "" {
-		findings = append(findings, checkKey(key))
+		findings = append(findings, checkKey(key)...)
 	}
 	if len(missing) == 0 {
 		findings = append(findings, good("connector_config", fmt.Sprintf("logs in as %s by %s%s", username, protocol, because)))
@@ -318,14 +318,14 @@ func numbers(version string) []int {
 	return parts
 }
 
-func checkKey(path string) Finding {
+func checkKey(path string) []Finding {
 	const subject = "key_path"
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return Finding{Subject: subject, Detail: err.Error()}
+		return []Finding{{Subject: subject, Detail: err.Error()}}
 	}
 	if block, _ := pem.Decode(content); block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY") {
-		return Finding{Subject: subject, Detail: path + " holds no private key in PEM"}
+		return []Finding{{Subject: subject, Detail: path + " holds no private key in PEM"}}
 	}
-	return Finding{Subject: subject, Detail: path + " holds a private key", OK: true}
+	return append([]Finding{good(subject, path+" holds a private key")}, fileFindings(subject, path, true)...)
 }

@@ -28,7 +28,7 @@ type RunnerConfig struct {
 func CheckRunners(ctx context.Context, config RunnerConfig, entries, others []map[string]any, opts ...Option) []Finding {
 	var findings []Finding
 	if config.Path != "" {
-		findings = fileFindings("config.toml", config.Path)
+		findings = fileFindings("config.toml", config.Path, true)
 	}
 	groups := map[sharedGroup]string{}
 	for _, entry := range others {
@@ -116,16 +116,16 @@ func (i inspection) quotaFindings(autoscaler map[string]any) []Finding {
 		could, most, i.limit)
 }
 
-// fileFindings tells who else can read or change a file that holds secrets. That
-// its group can read it is how Kubernetes mounts files.
-func fileFindings(subject, path string) []Finding {
+// fileFindings tells who else can change a file, or read one that holds secrets.
+// That its group can read it is how Kubernetes mounts files.
+func fileFindings(subject, path string, secret bool) []Finding {
 	others, err := access.Of(path)
 	switch {
 	case err != nil:
 		return nil // what reads the file says why
 	case others.Write != "":
 		return note(subject, "%s can be changed by %s; let only the runner's user write it", path, others.Write)
-	case others.Read != "" && !strings.HasPrefix(others.Read, "its group"):
+	case secret && others.Read != "" && !strings.HasPrefix(others.Read, "its group"):
 		return note(subject, "%s has secrets and can be read by %s; let only the runner's user read it", path, others.Read)
 	default:
 		return nil

@@ -41,6 +41,7 @@ func (e entryOn) check(t *testing.T) []plugin.Finding {
 	}
 	files := map[string]string{
 		"clouds.yaml": strings.NewReplacer(e.clouds...).Replace(string(cloud.CloudsYAML(url))), "config.toml": "",
+		"clouds-public.yaml": "public-clouds: {}", "key.pem": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
 	}
 	for name, content := range files {
 		mode := os.FileMode(0o600)
@@ -61,6 +62,9 @@ func (e entryOn) check(t *testing.T) []plugin.Finding {
 	maps.Copy(server, e.network)
 	connector := map[string]any{"username": "runner", "password": "secret", "use_static_credentials": true}
 	maps.Copy(connector, e.connector)
+	if name, ok := connector["key_path"].(string); ok {
+		connector["key_path"] = filepath.Join(folder, name)
+	}
 	entry := map[string]any{"name": "openstack", "executor": "instance", "autoscaler": map[string]any{
 		"plugin": "openstack", "max_instances": int64(1), "plugin_config": config, "connector_config": connector,
 	}}
@@ -100,6 +104,11 @@ func TestCheckWouldHaveCaughtIt(t *testing.T) {
 		"clouds.yaml read by all":    {entryOn{modes: map[string]os.FileMode{"clouds.yaml": 0o644}}, "clouds.yaml", "can be read by everyone (-rw-r--r--)", false},
 		"clouds.yaml of a group":     {entryOn{modes: map[string]os.FileMode{"clouds.yaml": 0o640}}, "clouds.yaml", "", false},
 		"config.toml for all":        {entryOn{modes: map[string]os.FileMode{"config.toml": 0o646}}, "config.toml", "can be changed by everyone", false},
+		"who may choose the profile": {entryOn{modes: map[string]os.FileMode{"clouds-public.yaml": 0o666}}, "clouds.yaml", "clouds-public.yaml can be changed by everyone", false},
+		"a profile read by all":      {entryOn{modes: map[string]os.FileMode{"clouds-public.yaml": 0o644}}, "clouds.yaml", "", false},
+		"a key read by all":          {entryOn{modes: map[string]os.FileMode{"key.pem": 0o644}, connector: map[string]any{"key_path": "key.pem"}}, "key_path", "has secrets and can be read by everyone", false},
+		"a key":                      {entryOn{connector: map[string]any{"key_path": "key.pem"}}, "key_path", "", false},
+		"a service without TLS":      {entryOn{clouds: []string{"region_name:", "compute_endpoint_override: http://cloud.example/compute/v2.1\n        region_name:"}}, "clouds.yaml", "the compute service at http://cloud.example/compute/v2.1/ has no TLS", false},
 		"no certificate":             {entryOn{clouds: []string{"region_name:", "verify: false\n        region_name:"}}, "clouds.yaml", "verify is false", false},
 		"no TLS":                     {entryOn{url: "http://cloud.example"}, "clouds.yaml", "has no TLS", false},
 		"no TLS on this machine":     {entryOn{url: "http://127.0.0.1:5000"}, "clouds.yaml", "", false},

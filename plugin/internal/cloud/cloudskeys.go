@@ -117,6 +117,28 @@ func cloudsKeys() []Key {
 		{Name: "description", use: unused},
 		{Name: "api_timeout", use: unused},
 		{Name: "locations", use: unused},
+		{Name: "nat_destination", use: unused},
+		{Name: "default_network", use: unused},
+		{Name: "timing", use: unused},
+		{Name: "split_loggers", use: unused},
+		{Name: "client_config", use: unused},
+		{Name: "cache", use: unused},
+		{Name: "statsd", use: unused},
+		{Name: "prometheus", use: unused},
+		{Name: "influxdb", use: unused},
+		{Name: "auth_methods", use: unused},
+		{Name: "connect_retries", use: unused},
+		{Name: "status_code_retries", use: unused},
+		{Name: "service_type", use: unused},
+		{Name: "service_name", use: unused},
+		{Name: "rate_limit", use: unused},
+		{Name: "*_connect_retries", use: unused},
+		{Name: "*_status_code_retries", use: unused},
+		{Name: "*_service_type", use: unused},
+		{Name: "*_service_name", use: unused},
+		{Name: "*_rate_limit", use: unused},
+		{Name: "*_min_version", use: unused},
+		{Name: "*_max_version", use: unused},
 	}
 }
 
@@ -190,18 +212,12 @@ func (m *mistakes) checkSection(prefix string, section map[string]any) {
 // unknown says what a key was perhaps meant to be. It shows no value that a
 // missing blank has made part of the key.
 func (m *mistakes) unknown(prefix, name string, known map[string]Key) {
-	if at := strings.IndexAny(name, ":= "); at >= 0 {
-		name = name[:at]
-	}
-	var names []string
-	for _, candidate := range slices.Sorted(maps.Keys(known)) {
-		rest, ok := strings.CutPrefix(candidate, prefix)
-		if ok && !strings.Contains(rest, ".") && known[candidate].use == used {
-			names = append(names, rest)
-		}
-	}
+	name, rest := cutKey(name)
 	meant := ""
-	if near := nearest.To(name, names, 1); len(near) == 1 {
+	switch near := nearKeys(prefix, name, known); {
+	case rest && slices.Equal(near, []string{name}):
+		meant = "; put a blank behind its colon"
+	case len(near) == 1:
 		meant = "; did you mean " + prefix + near[0] + "?"
 	}
 	_, inAuth := known["auth."+name]
@@ -213,6 +229,31 @@ func (m *mistakes) unknown(prefix, name string, known map[string]Key) {
 	default:
 		m.add("%q is an unknown key of %s%s", name, strings.TrimSuffix(prefix, "."), meant)
 	}
+}
+
+// cutKey cuts off what a missing blank has made part of a key.
+func cutKey(name string) (key string, cut bool) {
+	if at := strings.IndexAny(name, ":= "); at >= 0 {
+		return name[:at], true
+	}
+	return name, false
+}
+
+// nearKeys finds the key that was perhaps meant; a name, where that is left out.
+func nearKeys(prefix, name string, known map[string]Key) []string {
+	var names []string
+	for _, candidate := range slices.Sorted(maps.Keys(known)) {
+		rest, ok := strings.CutPrefix(candidate, prefix)
+		if ok && !strings.Contains(rest, ".") && known[candidate].use == used {
+			names = append(names, rest)
+		}
+	}
+	for _, named := range []string{name + "name", name + "_name"} {
+		if slices.Contains(names, named) {
+			return []string{named}
+		}
+	}
+	return nearest.To(name, names, 1)
 }
 
 // kindOfValue names the kind of a value of [yamlText]; kindAny for null.

@@ -44,7 +44,10 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"a system":                              {`{auth: {auth_url: "https://k", username: u, password: hunter2, system_scope: all}}`, []string{"auth.system_scope: servers are made in a project"}},
 		"two ways":                              {`{auth: {auth_url: "https://k", username: u, password: hunter2, project_id: p, application_credential_id: i, application_credential_secret: hunter2}}`, []string{"a password and an application credential; remove one of them, or set auth_type"}},
 		"the other way":                         {`{auth_type: password, auth: {auth_url: "https://k", application_credential_id: i, application_credential_secret: hunter2}}`, []string{"set v3applicationcredential"}},
-		"OpenID":                                {`{auth_type: v3oidcpassword, auth: {auth_url: "https://k", identity_provider: x, client_secret: hunter2}}`, []string{`auth_type "v3oidcpassword" is not supported`}},
+		"OpenID":                                {`{auth_type: v3oidcpassword, auth: {auth_url: "https://k", identity_provider: x, client_secret: hunter2}}`, []string{`auth_type "v3oidcpassword" is not supported; use password or v3applicationcredential`}},
+		"a typo in auth_type, too":              {`{auth_type: Pasword, auth: {auth_url: "https://k", usrname: u, password: hunter2, project_id: p}}`, []string{"3 mistakes", `auth_type "Pasword" is not supported; did you mean password?`, "did you mean auth.username?"}},
+		"short names":                           {`{auth: {auth_url: "https://k", user: u, password: hunter2, project: p, user_domain: d}}`, []string{"did you mean auth.username?", "did you mean auth.project_name?", "did you mean auth.user_domain_name?"}},
+		"no blank behind a colon":               {`{auth: {auth_url: "https://k", username: u, password:hunter2, project_name: p}}`, []string{`"password" is an unknown key of auth; put a blank behind its colon`}},
 		"Keystone v2":                           {`{identity_api_version: "2.0", auth: {auth_url: "https://k/v2.0", username: u, password: hunter2, tenant_name: p}}`, []string{`identity_api_version: must be 3, not "2.0"`}},
 		"Glance v1":                             {`{image_api_version: 1, auth: {auth_url: "https://k", username: u, password: hunter2, project_id: p}}`, []string{`image_api_version: must be 2, not "1"`}},
 		"no address":                            {`{auth: {auth_url: "keystone.example.com:5000/v3", username: u, password: hunter2, project_id: p}}`, []string{"auth.auth_url: its address has to begin with https://"}},
@@ -118,11 +121,11 @@ func TestKeysOfOpenstacksdk(t *testing.T) {
 // TestKeysWithoutEffect are named, and stop nothing.
 func TestKeysWithoutEffect(t *testing.T) {
 	t.Parallel()
-	creds, err := load(t, "clouds: {c: {regoin_name: R1, networks: [], image_format: raw, x_ours: 1, "+goodAuth+"}}", nil)
+	creds, err := load(t, "clouds: {c: {regoin_name: R1, networks: [], image_format: raw, x_ours: 1, compute_service_type: x, profile: nowhere, "+goodAuth+"}}", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`"regoin_name" is an unknown key; did you mean region_name?`, `"x_ours" is an unknown key`, "not used here: image_format, networks"}
+	want := []string{`"regoin_name" is an unknown key; did you mean region_name?`, `"x_ours" is an unknown key`, "not used here: compute_service_type, image_format, networks", `profile "nowhere" is not in clouds-public.yaml beside it`}
 	for _, part := range want {
 		if !slices.ContainsFunc(creds.remarks, func(r string) bool { return strings.HasPrefix(r, part) }) {
 			t.Errorf("remarks %q have no %q", creds.remarks, part)

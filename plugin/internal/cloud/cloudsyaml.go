@@ -25,7 +25,7 @@ func (e *entryError) Error() string {
 
 // readEntry reads one entry, with what secure.yaml adds to it and what the profile
 // that it names lies under it.
-func readEntry(files cloudsFiles, name string) (map[string]any, error) {
+func (m *mistakes) readEntry(files cloudsFiles, name string) (map[string]any, error) {
 	clouds, err := readClouds(files.clouds, "clouds")
 	if err != nil {
 		return nil, err
@@ -42,11 +42,11 @@ func readEntry(files cloudsFiles, name string) (map[string]any, error) {
 		}
 		entry = overlay(entry, secure[name])
 	}
-	return withProfile(files, name, entry)
+	return m.withProfile(files, name, entry)
 }
 
 // withProfile lays an entry over the vendor profile that it names.
-func withProfile(files cloudsFiles, name string, entry map[string]any) (map[string]any, error) {
+func (m *mistakes) withProfile(files cloudsFiles, name string, entry map[string]any) (map[string]any, error) {
 	profile := text(entry, "profile")
 	if profile == "" {
 		profile = text(entry, "cloud")
@@ -62,9 +62,13 @@ func withProfile(files cloudsFiles, name string, entry map[string]any) (map[stri
 		}
 	}
 	base, ok := public[profile]
-	if auth, _ := entry["auth"].(map[string]any); !ok && auth["auth_url"] == nil {
+	auth, _ := entry["auth"].(map[string]any)
+	switch {
+	case !ok && auth["auth_url"] == nil:
 		return nil, fmt.Errorf("%s: cloud %q: profile %q is not in clouds-public.yaml beside it; write auth_url and the rest into the entry",
 			files.clouds, name, profile)
+	case !ok:
+		m.remark("profile %q is not in clouds-public.yaml beside it, and adds nothing; those that openstacksdk brings are not known here", profile)
 	}
 	return overlay(base, entry), nil
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
 )
 
 // credentials is all that is taken from clouds.yaml and the environment.
@@ -32,11 +34,11 @@ func (c credentials) interfaceOf(service string) string {
 
 // loadCredentials reads the entry anew.
 func loadCredentials(opts Options) (credentials, cloudsFiles, error) {
-	files, entry, err := loadEntry(opts)
+	var m mistakes
+	files, entry, err := m.loadEntry(opts)
 	if err != nil {
 		return credentials{}, files, err
 	}
-	var m mistakes
 	creds := m.credentials(entry, opts.LookupEnv)
 	if files.clouds == "" {
 		for i, wrong := range m.wrong {
@@ -57,7 +59,7 @@ var keyOfAuth = regexp.MustCompile(`\bauth\.[a-z_]+`)
 
 // loadEntry reads the entry from clouds.yaml, or from the environment where that
 // is asked for.
-func loadEntry(opts Options) (cloudsFiles, map[string]any, error) {
+func (m *mistakes) loadEntry(opts Options) (cloudsFiles, map[string]any, error) {
 	fromEnv, set := entryFromEnv(opts.LookupEnv)
 	theEnv := cloudsFiles{from: "the environment (OS_*)"}
 	if opts.FromEnv {
@@ -72,7 +74,7 @@ func loadEntry(opts Options) (cloudsFiles, map[string]any, error) {
 	}
 	// What is written while they are read must not count as read.
 	files.read = files.stamp()
-	entry, err := readEntry(files, opts.Cloud)
+	entry, err := m.readEntry(files, opts.Cloud)
 	return files, entry, err
 }
 
@@ -187,13 +189,16 @@ func (m *mistakes) authOptions(entry map[string]any) gophercloud.AuthOptions {
 	kind := text(entry, "auth_type", "auth_plugin")
 	byCredential := text(auth, "application_credential_id", "application_credential_name", "application_credential_secret") != ""
 	byPassword := text(auth, "password") != ""
-	switch kind {
-	case "", "password", "v3password", "v3applicationcredential":
-		m.checkSection("auth.", auth)
-	default:
-		m.add("auth_type %q is not supported; use password or v3applicationcredential", kind)
-		return opts
+	if !slices.Contains(authTypes(), kind) {
+		near := nearest.To(kind, authTypes(), 1)
+		if len(near) == 0 || len(kind)-len(near[0]) > 2 { // such as v3oidcpassword
+			m.add("auth_type %q is not supported; use password or v3applicationcredential", kind)
+			return opts // its keys are others
+		}
+		m.add("auth_type %q is not supported; did you mean %s?", kind, near[0])
+		kind = near[0]
 	}
+	m.checkSection("auth.", auth)
 	switch {
 	case kind == "" && byCredential && byPassword:
 		m.add("auth: has a password and an application credential; remove one of them, or set auth_type")
@@ -206,6 +211,9 @@ func (m *mistakes) authOptions(entry map[string]any) gophercloud.AuthOptions {
 	}
 	return opts
 }
+
+// authTypes are the supported values of auth_type; "" for none.
+func authTypes() []string { return []string{"", "password", "v3password", "v3applicationcredential"} }
 
 // missing reports the first of some keys of auth as missing, unless one of them is
 // there with a value of another kind, which is reported already.

@@ -10,12 +10,22 @@ import (
 type Login struct {
 	// AuthURL is the address of Keystone.
 	AuthURL string
+	// Services are the addresses that the token is sent to, by service.
+	Services map[string]string
 	// Insecure is set if certificates are not checked.
 	Insecure bool
-	// Files are those that the entry was read from; none for the environment.
-	Files []string
+	// Files are those that the login depends on; none for the environment, unless
+	// it names some.
+	Files []LoginFile
 	// Remarks are what the entry says in vain.
 	Remarks []string
+}
+
+// LoginFile is a file that a login depends on.
+type LoginFile struct {
+	Path string
+	// Secret is set if others must not read it.
+	Secret bool
 }
 
 // Login tells of the last login that succeeded.
@@ -25,11 +35,20 @@ func (c *Client) Login() Login {
 	return c.session.login
 }
 
-// loginOf is a login with credentials from files.
-func loginOf(creds credentials, files cloudsFiles) Login {
-	login := Login{AuthURL: withoutQuery(creds.auth.IdentityEndpoint), Insecure: creds.tls.insecure, Remarks: creds.remarks}
-	for _, file := range []string{files.clouds, files.secure} {
-		if file != "" {
+// loginOf is a login with credentials from files, which led to these services.
+func loginOf(creds credentials, files cloudsFiles, reached endpoints) Login {
+	login := Login{AuthURL: withoutQuery(creds.auth.IdentityEndpoint), Services: map[string]string{}, Insecure: creds.tls.insecure, Remarks: creds.remarks}
+	for service, address := range reached.addresses {
+		if service != computeRoot {
+			login.Services[service] = withoutQuery(address)
+		}
+	}
+	// Whoever can write the others can choose where the secrets are sent.
+	for _, file := range []LoginFile{
+		{files.clouds, true}, {files.secure, true}, {files.public, false},
+		{creds.tls.ca, false}, {creds.tls.cert, creds.tls.key == ""}, {creds.tls.key, true},
+	} {
+		if file.Path != "" {
 			login.Files = append(login.Files, file)
 		}
 	}

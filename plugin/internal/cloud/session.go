@@ -129,7 +129,7 @@ func (s *session) authenticate(ctx context.Context) (err error) {
 			s.log.WarnContext(ctx, "a key of clouds.yaml has no effect", "cloud", s.opts.Cloud, "in", files.from, "detail", remark)
 		}
 	}
-	s.files, s.stamp, s.endpoints, s.place, s.login = files, files.read, reached, here, loginOf(creds, files)
+	s.files, s.stamp, s.endpoints, s.place, s.login = files, files.read, reached, here, loginOf(creds, files, reached)
 	s.wanted = creds.version
 	s.unusable, s.renewAt = nil, renewal(result, asked)
 	s.transport.use(transport)
