@@ -1,6 +1,7 @@
 package jsonbound_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -30,6 +31,58 @@ func TestCheck(t *testing.T) {
 	if err := jsonbound.Check([]byte(strings.Repeat(`{"a":`, 65)), 1000); !errors.Is(err, jsonbound.ErrTooLarge) {
 		t.Errorf("65 deep: %v", err)
 	}
+}
+
+func TestExact(t *testing.T) {
+	t.Parallel()
+	for text, ok := range map[string]bool{
+		`{"a":1,"b":{"a":1,"a":2}}`:   true,
+		`{"a":"b","b":"a"}`:           true,
+		`{"a":"\"","b":["a","a"]}`:    true,
+		`{"a" : 1 , "a" : 2}`:         false,
+		`{"a":1,"\u0061":2}`:          false,
+		`{"A":1}`:                     false,
+		`{"\u212a":1}`:                false, // the sign for kelvin, which is a k in capitals
+		`{"B":1}`:                     true,
+		`["a","a"]`:                   true,
+		`null`:                        true,
+		`{"x\\":1,"a":{"x":1},"x":2}`: true,
+	} {
+		if err := jsonbound.Exact([]byte(text), "a", "k"); (err == nil) != ok {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// FuzzExact holds that an object without fields that are ambiguous has as many
+// fields as it has names.
+func FuzzExact(f *testing.F) {
+	for _, seed := range []string{`{"a":[1,2,{"b":null}]}`, `{"a":"{","a":""}`, `{"a\\":1,"a":"\"","b" :1}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, document []byte) {
+		var read map[string]json.RawMessage
+		if json.Unmarshal(document, &read) != nil || jsonbound.Exact(document) != nil {
+			return
+		}
+		names := 0
+		decoder := json.NewDecoder(bytes.NewReader(document))
+		if _, err := decoder.Token(); err != nil {
+			return
+		}
+		for decoder.More() {
+			var value json.RawMessage
+			if _, err := decoder.Token(); err != nil {
+				return // null
+			}
+			if decoder.Decode(&value) == nil {
+				names++
+			}
+		}
+		if names != len(read) {
+			t.Errorf("%d names, %d fields in %q", names, len(read), document)
+		}
+	})
 }
 
 // FuzzCheck holds that no document of few values, by this count, has more of them

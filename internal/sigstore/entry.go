@@ -199,7 +199,11 @@ func (e entry) about(s *Signature, by *Verifier) error {
 	if s.Encoded == nil && !bytes.Equal(e.signature, s.Value) {
 		return errors.New("the log entry is about another signature")
 	}
-	if !by.is(e.signer) {
+	signer, err := by.entered(s)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(e.signer, signer) {
 		return errors.New("the log entry is about another signer")
 	}
 	return nil

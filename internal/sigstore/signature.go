@@ -5,13 +5,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	protodsse "github.com/sigstore/protobuf-specs/gen/pb-go/dsse"
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
-	"golang.org/x/mod/semver"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
@@ -92,20 +90,16 @@ func FromBundle(b *protobundle.Bundle) (*Signature, error) {
 	return s, nil
 }
 
-// bundleVersion reads the version of a bundle's media type: before 0.3 it is a
-// parameter, since then a part of the name.
+// bundleVersion reads the version of a bundle's media type: at first a parameter,
+// then a part of the name. No others were published.
 func bundleVersion(mediaType string) (string, error) {
 	const base = "application/vnd.dev.sigstore.bundle"
-	version, ok := strings.CutPrefix(mediaType, base+"+json;version=")
-	if ok {
-		version = "v" + version
-	} else if version, ok = strings.CutPrefix(mediaType, base+"."); ok {
-		version, ok = strings.CutSuffix(version, "+json")
+	for _, version := range []string{"0.1", "0.2", "0.3"} {
+		if mediaType == base+"+json;version="+version || mediaType == base+".v"+version+"+json" {
+			return version, nil
+		}
 	}
-	if !ok || !semver.IsValid(version) || semver.Compare(version, "v0.1") < 0 || semver.Compare(version, "v0.4") >= 0 {
-		return "", fmt.Errorf("%w: media type %q", ErrUnsupportedBundle, mediaType)
-	}
-	return version, nil
+	return "", fmt.Errorf("%w: media type %q", ErrUnsupportedBundle, mediaType)
 }
 
 func (s *Signature) readContent(b *protobundle.Bundle) error {
@@ -142,7 +136,7 @@ func (s *Signature) readSigner(material *protobundle.VerificationMaterial, versi
 		return err
 	case *protobundle.VerificationMaterial_X509CertificateChain:
 		chain := content.X509CertificateChain.GetCertificates()
-		if len(chain) == 0 || semver.Compare(version, "v0.3") >= 0 {
+		if len(chain) == 0 || version == "0.3" {
 			return fmt.Errorf("a certificate chain of length %d in a bundle of version %s", len(chain), version)
 		}
 		// The rest of the chain is not used: chains are built from the trusted
@@ -176,7 +170,7 @@ func (s *Signature) checkEntries(version string) error {
 		promised = promised || len(e.GetInclusionPromise().GetSignedEntryTimestamp()) > 0
 		proved = proved || e.GetInclusionProof() != nil
 	}
-	if semver.Compare(version, "v0.2") < 0 {
+	if version == "0.1" {
 		proved = promised
 	}
 	if !proved {

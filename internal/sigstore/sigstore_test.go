@@ -16,6 +16,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/sigstore/sigstore/pkg/signature"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
@@ -193,6 +195,86 @@ func refuseOthers(tb testing.TB, s *sigstore.Signature, by *sigstore.Verifier, l
 	}
 }
 
+// TestEntryNamesTheKey: an entry that names another certificate for the same key
+// is not the key's, since the key's owner would not find it.
+func TestEntryNamesTheKey(t *testing.T) {
+	t.Parallel()
+	log := newRekor(t)
+	key, _ := newKey(t)
+	by, err := sigstore.NewVerifier(key.Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := signature.LoadVerifier(key.Public(), crypto.SHA256)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger, _ := newKey(t)
+	certify := func(of *ecdsa.PrivateKey) []byte {
+		template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+		der, err := x509.CreateCertificate(rand.Reader, template, template, of.Public(), stranger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	}
+	own, other := certify(key), certify(stranger)
+	message := []byte("message")
+	sum := sha256.Sum256(message)
+	value, err := ecdsa.SignASN1(rand.Reader, key, sum[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := base64.StdEncoding.EncodeToString(value)
+	annotation := log.enter(t, fmt.Appendf(nil, `{"apiVersion":"0.0.1","kind":"hashedrekord","spec":{"data":{"hash":{"algorithm":"sha256","value":"%x"}},"signature":{"content":%q,"publicKey":{"content":%q}}}}`,
+		sum, text, base64.StdEncoding.EncodeToString(own)))
+	var bundle cosignbundle.RekorBundle
+	if err := json.Unmarshal([]byte(annotation), &bundle); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		beside []byte
+		ok     bool
+	}{"nothing beside it": {nil, false}, "beside the certificate": {own, true}, "beside another's": {other, false}} {
+		annotations := map[string]string{artifact.AnnotationLogEntry: annotation}
+		options := []static.Option{static.WithBundle(&bundle)}
+		if c.beside != nil {
+			annotations[artifact.AnnotationCertificate] = string(c.beside)
+			options = append(options, static.WithCertChain(c.beside, nil))
+		}
+		oci, err := static.NewSignature(message, text, options...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, err := cosign.VerifyBundle(oci, &cosign.CheckOpts{TrustedMaterial: log, SigVerifier: verifier, Offline: true}); (ok && err == nil) != c.ok {
+			t.Errorf("cosign, %s: %v", name, err)
+		}
+		ours := &sigstore.Signature{Message: message, Value: value}
+		if err := ours.ReadAnnotations(annotations); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := sigstore.VerifyLog(ours, by, log); (err == nil) != c.ok {
+			t.Errorf("ours, %s: %v", name, err)
+		}
+	}
+}
+
+// TestBundleVersions: only those that were published.
+func TestBundleVersions(t *testing.T) {
+	t.Parallel()
+	for mediaType, ok := range map[string]bool{
+		"application/vnd.dev.sigstore.bundle+json;version=0.1": true, "application/vnd.dev.sigstore.bundle+json;version=0.2": true,
+		"application/vnd.dev.sigstore.bundle+json;version=0.3": true, "application/vnd.dev.sigstore.bundle.v0.3+json": true,
+		"application/vnd.dev.sigstore.bundle+json;version=0.2.5": false, "application/vnd.dev.sigstore.bundle.v0.3.1+json": false,
+		"application/vnd.dev.sigstore.bundle.v0.4+json": false, "application/vnd.dev.sigstore.bundle+json;version=0.0": false, "": false,
+	} {
+		_, err := sigstore.ParseBundle(fmt.Appendf(nil, `{"mediaType":%q,"verificationMaterial":{"publicKey":{}},"messageSignature":{"signature":"AA=="}}`, mediaType))
+		if ok != (err == nil) || !ok && !errors.Is(err, sigstore.ErrUnsupportedBundle) {
+			t.Errorf("%s: %v", mediaType, err)
+		}
+	}
+}
+
 func mustDecode(tb testing.TB, text string) []byte {
 	tb.Helper()
 	raw, err := base64.StdEncoding.DecodeString(text)
@@ -243,8 +325,14 @@ func TestKinds(t *testing.T) {
 			}
 		}
 	}
-	if _, err := sigstore.NewVerifier("key"); err == nil {
-		t.Error("text is no key")
+	small, err := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []crypto.PublicKey{"key", small.Public(), newForger(1024, 65537).public, newForger(1<<16, 65537).public} {
+		if _, err := sigstore.NewVerifier(key); err == nil {
+			t.Errorf("accepts a key of type %T", key)
+		}
 	}
 }
 

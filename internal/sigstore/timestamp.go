@@ -39,6 +39,9 @@ func VerifyTimestamps(s *Signature, material root.TrustedMaterial) ([]time.Time,
 }
 
 func verifyTimestamp(stamp, over []byte, material root.TrustedMaterial) (*root.Timestamp, error) {
+	if err := CheckTimestamp(stamp); err != nil {
+		return nil, err
+	}
 	refusals := []error{errors.New("a timestamp by no trusted authority")}
 	for _, authority := range material.TimestampingAuthorities() {
 		found, err := authority.Verify(stamp, over)

@@ -15,6 +15,7 @@ import (
 	"io"
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	"github.com/sigstore/sigstore/pkg/cryptoutils/goodkey"
 	"github.com/sigstore/sigstore/pkg/signature"
 	sigdsse "github.com/sigstore/sigstore/pkg/signature/dsse"
 )
@@ -29,8 +30,13 @@ type Verifier struct {
 	hashes      []signature.Verifier
 }
 
-// NewVerifier returns the verifier of a bare ECDSA, RSA or Ed25519 key.
+// NewVerifier returns the verifier of a bare key: ECDSA over P-256, P-384 or
+// P-521, RSA of 2048, 3072 or 4096 bits, or Ed25519. It refuses other keys, and
+// those that are known to be weak.
 func NewVerifier(key crypto.PublicKey) (*Verifier, error) {
+	if err := goodkey.ValidatePubKey(key); err != nil {
+		return nil, err
+	}
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {
 		return nil, err
@@ -138,20 +144,20 @@ func (v *Verifier) Verify(ctx context.Context, s *Signature) error {
 	return err
 }
 
-// is reports whether DER bytes, a certificate or a public key as a log holds
-// them, are this signer's: its own certificate if it has one, otherwise its key
-// or a certificate for it.
-func (v *Verifier) is(der []byte) bool {
-	if v.certificate != nil {
-		return bytes.Equal(der, v.certificate.Raw)
+// entered is what a log entry names as the signer, in DER: the certificate if
+// there is one, the key's own in cosign's legacy form included, or the key. An
+// entry that names another certificate for the same key is one that the owner of
+// the key does not find by it.
+func (v *Verifier) entered(s *Signature) ([]byte, error) {
+	switch {
+	case v.certificate != nil:
+		return v.certificate.Raw, nil
+	case s.Certificate == nil:
+		return v.der, nil
 	}
-	if bytes.Equal(der, v.der) {
-		return true
+	key, ok := s.Certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !key.Equal(v.key) {
+		return nil, errors.New("the certificate beside the signature is for another key")
 	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		return false
-	}
-	key, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
-	return ok && key.Equal(v.key)
+	return s.Certificate.Raw, nil
 }

@@ -7,8 +7,6 @@ import (
 	"encoding/pem"
 	"fmt"
 
-	"github.com/sigstore/sigstore/pkg/cryptoutils/goodkey"
-
 	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
@@ -24,9 +22,6 @@ func parsePublicKey(pemBytes []byte) (*sigstore.Verifier, error) {
 	}
 	pub, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRequirement, err)
-	}
-	if err := goodkey.ValidatePubKey(pub); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrRequirement, err)
 	}
 	verifier, err := sigstore.NewVerifier(pub)

@@ -79,6 +79,9 @@ func (r Requirement) sigstoreGo(subject digest.Digest, ev Evidence, p proof) err
 	default:
 		opts = append(opts, verify.WithNoObserverTimestamps())
 	}
+	if r.identity != nil && !r.identity.UnsafeNoSCT {
+		opts = append(opts, verify.WithSignedCertificateTimestamps(1))
+	}
 	material, who := r.material(), verify.WithKey()
 	if r.key != nil {
 		material = keyed{material, root.NewExpiringKey(r.key.verifier, time.Time{}, time.Time{})}

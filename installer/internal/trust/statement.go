@@ -23,10 +23,14 @@ type statement struct {
 }
 
 // subjects are what a statement is about.
-type subjects []struct {
-	Name   string            `json:"name"`
-	Digest map[string]string `json:"digest"`
+type subjects []subject
+
+type subject struct {
+	Name   string  `json:"name"`
+	Digest digests `json:"digest"`
 }
+
+type digests map[string]string
 
 // UnmarshalJSON implements json.Unmarshaler. It bounds how many there are.
 func (s *subjects) UnmarshalJSON(text []byte) error {
@@ -35,6 +39,24 @@ func (s *subjects) UnmarshalJSON(text []byte) error {
 	}
 	type plain subjects
 	return json.Unmarshal(text, (*plain)(s))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *subject) UnmarshalJSON(text []byte) error {
+	if err := jsonbound.Exact(text, "name", "digest"); err != nil {
+		return err
+	}
+	type plain subject
+	return json.Unmarshal(text, (*plain)(s))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (d *digests) UnmarshalJSON(text []byte) error {
+	if err := jsonbound.Exact(text); err != nil {
+		return err
+	}
+	type plain digests
+	return json.Unmarshal(text, (*plain)(d))
 }
 
 // decodeStatement reads the statement in an envelope; it verifies nothing.
@@ -49,6 +71,9 @@ func decodeStatement(env *dsse.Envelope) (statement, error) {
 	var st statement
 	if err := json.Unmarshal(raw, &st); err != nil {
 		return statement{}, fmt.Errorf("%w: %w", ErrMalformed, err)
+	}
+	if err := jsonbound.Exact(raw, "_type", "subject", "predicateType", "predicate"); err != nil {
+		return statement{}, fmt.Errorf("%w: statement: %w", ErrMalformed, err)
 	}
 	switch st.Type {
 	case artifact.TypeStatement, artifact.TypeStatementV01:

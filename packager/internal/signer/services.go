@@ -19,6 +19,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/sigstore"
 )
 
 // URLs of the public sigstore instance, for callers that choose it.
@@ -205,6 +206,9 @@ func (s Services) stamp(ctx context.Context, content []byte) ([]byte, error) {
 	}
 	a, err := s.post(ctx, s.TSAURL, http.Header{"Content-Type": {"application/timestamp-query"}}, query)
 	if err != nil {
+		return nil, fmt.Errorf("timestamp from %s: %w", s.TSAURL, err)
+	}
+	if err := sigstore.CheckTimestamp(a.body); err != nil {
 		return nil, fmt.Errorf("timestamp from %s: %w", s.TSAURL, err)
 	}
 	if _, err := timestamp.ParseResponse(a.body); err != nil {
