@@ -356,7 +356,7 @@ func (i *Installer) extractLayer(ctx context.Context, staging *store.Staging, v 
 	}
 	defer func() { err = errors.Join(err, content.Close()) }()
 	counted := progress.Reader(content, layer.Size, i.moving(StepDownloading, v, layer.Size))
-	opts := untar.Options{Selection: v.payload.selection, Size: layer.Size, Limits: i.limits, Reserved: []string{store.ReceiptName}}
+	opts := untar.Options{Selection: v.payload.selection, Size: layer.Size, Limits: i.limits}
 	if v.payload.raw {
 		return untar.Copy(ctx, staging.Root(), counted, v.payload.executable, opts)
 	}

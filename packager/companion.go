@@ -88,10 +88,27 @@ func privately(f file) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	content = searchable(content)
 	if bytes.IndexByte(content, 0) < 0 && secretMarks.Match(content) {
 		return "a file with a private key or a token in it", nil
 	}
 	return "", nil
+}
+
+// searchable returns what marks of secrets, which are ASCII, can be found in: text
+// of Windows programs without its byte order mark and, if it is in UTF-16 or UTF-32,
+// without the zero bytes.
+func searchable(content []byte) []byte {
+	text := bytes.TrimPrefix(content, []byte("\xef\xbb\xbf"))
+	wide := bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff})
+	if wide {
+		text = text[2:]
+	}
+	if at := bytes.IndexByte(text, 0); wide || at >= 0 && at < 2 {
+		text = bytes.ReplaceAll(text, []byte{0}, nil)
+		text = bytes.TrimPrefix(text, []byte{0xfe, 0xff}) // of UTF-32
+	}
+	return text
 }
 
 // is says whether a name, in lower case, is one of the kind. Public halves of

@@ -51,6 +51,13 @@ func TestPrivateCompanions(t *testing.T) {
 			"google.json": `{"type": "service_account", "private_key": "-----BEGIN PRIVATE KEY-----\nAAAA"}`,
 			"docker.json": `{"auths": {"registry.example.com": {"auth": "QQ=="}}}`,
 			"aws.ini":     "[default]\naws_secret_access_key = AAAA\n",
+			"marked.txt":  "\xef\xbb\xbf-----BEGIN PRIVATE KEY-----\r\nAAAA\r\n",
+			"le.txt":      "\xff\xfe" + wide("-----BEGIN PRIVATE KEY-----\r\nAAAA\r\n", 1, 0),
+			"be.txt":      "\xfe\xff" + wide("AGE-SECRET-KEY-1QQQQ\r\n", 0, 1),
+			"le.json":     wide(`{"auths": {}}`, 1, 0),
+			"be.ini":      wide("aws_secret_access_key = AAAA", 0, 1),
+			"le32.txt":    "\xff\xfe\x00\x00" + wide("-----BEGIN PRIVATE KEY-----\n", 1, 0, 0, 0),
+			"be32.txt":    "\x00\x00\xfe\xff" + wide("-----BEGIN PRIVATE KEY-----\n", 0, 0, 0, 1),
 			"github.txt":  "ghp_" + strings.Repeat("a1", 18),
 			"gitlab.yaml": "url: x\nruntime: glrt-" + strings.Repeat("a", 20),
 		}},
@@ -78,6 +85,18 @@ func TestPrivateCompanions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wide is ASCII text in an encoding with several bytes for each character, of which
+// the pattern says which one is not zero.
+func wide(text string, pattern ...byte) string {
+	var b strings.Builder
+	for i := range len(text) {
+		for _, one := range pattern {
+			b.WriteByte(one * text[i])
+		}
+	}
+	return b.String()
 }
 
 func called(all ...string) map[string]string {

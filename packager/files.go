@@ -8,8 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
@@ -28,15 +26,15 @@ func collect(dir string, p artifact.Platform) ([]file, error) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		f, err := regular(path, e.Name())
-		if err == nil && !portable(e.Name(), p) {
-			err = &InputError{Path: path, Problem: "has a name that other systems cannot hold", Remedy: "rename it"}
+		if problem := artifact.FileNameProblem(e.Name()); err == nil && problem != "" {
+			err = &InputError{Path: path, Problem: "has a name that a plugin's file cannot have: " + problem, Remedy: "rename it"}
 		}
 		problems = append(problems, err)
 		files = append(files, f)
-		folded := strings.ToLower(e.Name())
+		folded := artifact.FoldFileName(e.Name())
 		if other, ok := seen[folded]; ok {
 			problems = append(problems, &InputError{
-				Path: path, Problem: "differs from " + other + " only in upper and lower case",
+				Path: path, Problem: "differs from " + other + " only in upper and lower case, or in how accents are written",
 				Remedy: "rename one: file systems of Windows and macOS cannot hold both",
 			})
 		}
@@ -120,24 +118,6 @@ func regular(path, name string) (file, error) {
 		name: name, path: path, size: info.Size(),
 		executable: mode.Perm()&0o111 != 0, found: stampOf(info),
 	}, nil
-}
-
-// portable says whether a companion's name means the same wherever a layer is
-// unpacked. Names that begin with ".wh." delete files there (image-spec v1.1.1,
-// layer.md, "Whiteouts").
-func portable(name string, p artifact.Platform) bool {
-	if strings.HasPrefix(name, ".wh.") || !utf8.ValidString(name) || strings.ContainsRune(name, '\\') ||
-		strings.ContainsFunc(name, unicode.IsControl) {
-		return false
-	}
-	if p.OS() != "windows" {
-		return true
-	}
-	stem, _, _ := strings.Cut(strings.ToLower(name), ".")
-	stem = strings.TrimRight(stem, " ")
-	device := slices.Contains([]string{"con", "prn", "aux", "nul"}, stem) ||
-		len(stem) == 4 && (strings.HasPrefix(stem, "com") || strings.HasPrefix(stem, "lpt")) && stem[3] >= '0' && stem[3] <= '9'
-	return !device && !strings.ContainsAny(name, `<>:"|?*`) && !strings.HasSuffix(name, ".") && !strings.HasSuffix(name, " ")
 }
 
 func needExecutable(f file, p artifact.Platform) error {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // goreleaserFile is what goreleaser writes into its dist folder.
@@ -75,6 +76,9 @@ func readGoreleaser(path string) ([]goreleaserArtifact, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
 		return nil, &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+	}
+	if raw, err = textfile.UTF8(raw); err != nil {
+		return nil, refuse(err)
 	}
 	var all []goreleaserArtifact
 	if err := json.Unmarshal(raw, &all); err != nil {

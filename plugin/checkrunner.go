@@ -12,6 +12,7 @@ import (
 	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // Kinds of values, as TOML has them.
@@ -323,6 +324,9 @@ func checkKey(path string) []Finding {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return []Finding{{Subject: subject, Detail: err.Error()}}
+	}
+	if unmarked, err := textfile.Unmarked(content); err != nil || len(unmarked) < len(content) {
+		return Finding{Subject: subject, Detail: path + " begins with a byte order mark, behind which the runner finds no key; save it as UTF-8 without one, or as ASCII"}
 	}
 	if block, _ := pem.Decode(content); block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 		return []Finding{{Subject: subject, Detail: path + " holds no private key in PEM"}}

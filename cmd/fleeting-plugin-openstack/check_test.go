@@ -31,10 +31,12 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 	folder := t.TempDir()
 	public := filepath.Join(folder, "key.pub")
 	private := filepath.Join(folder, "key")
+	marked := filepath.Join(folder, "marked")
 	openstackFile := filepath.Join(folder, "openstack")
 	for path, content := range map[string]string{
 		openstackFile: "",
 		public:        "ssh-ed25519 AAAA",
+		marked:        "\xef\xbb\xbf-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
 		private:       "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
 	} {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -51,10 +53,11 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"no static credentials":        {"use_static_credentials = true\n", "", exitFailed, "without use_static_credentials = true"},
 		"no username":                  {"username = \"runner\"\n", "", exitFailed, "without username"},
 		"neither key nor password":     {"password = \"secret\"\n", "", exitFailed, "without key_path or password"},
-		"a key and no password":        {"password = \"secret\"\n", "key_path = \"" + private + "\"\n", exitOK, "holds a private key"},
-		"no such key":                  {"password = \"secret\"\n", "key_path = \"" + private + "x\"\n", exitFailed, "keyx: no such file"},
-		"a public key":                 {"password = \"secret\"\n", "key_path = \"" + public + "\"\n", exitFailed, "holds no private key"},
-		"WinRM with a key":             {"password = \"secret\"\n", "protocol = \"winrm\"\nkey_path = \"" + private + "\"\n", exitFailed, "without password"},
+		"a key and no password":        {"password = \"secret\"\n", "key_path = '" + private + "'\n", exitOK, "holds a private key"},
+		"no such key":                  {"password = \"secret\"\n", "key_path = '" + private + "x'\n", exitFailed, private + "x:"},
+		"a key with a byte order mark": {"password = \"secret\"\n", "key_path = '" + marked + "'\n", exitFailed, "begins with a byte order mark"},
+		"a public key":                 {"password = \"secret\"\n", "key_path = '" + public + "'\n", exitFailed, "holds no private key"},
+		"WinRM with a key":             {"password = \"secret\"\n", "protocol = \"winrm\"\nkey_path = '" + private + "'\n", exitFailed, "without password"},
 		"a text for a number":          {"max_instances = 3", "max_instances = \"3\"", exitFailed, "must be a whole number, not a string"},
 		"a text for a switch":          {"use_static_credentials = true", "use_static_credentials = \"true\"", exitFailed, "must be true or false, not a string"},
 		"fewer than none":              {"max_instances = 3", "max_instances = -3", exitFailed, "must be positive"},
@@ -79,13 +82,13 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"a port, the runner unknown":   {"password = \"secret\"\n", "password = \"secret\"\nprotocol_port = 2222\n", exitOK, "protocol_port needs 17.11.0 or later"},
 		"more than the quota has":      {"", "", exitOK, "note  quota             room for 2 servers of this kind, those of the group included, of the 3"},
 		"less than the quota has":      {"max_instances = 3", "max_instances = 2", exitOK, "ok    quota             room for 2 servers"},
-		"a Windows image and a key":    {"password = \"secret\"\n", "key_path = \"" + private + "\"\n", exitFailed, "password, which winrm needs (the image has os_type=windows)"},
-		"a Windows image, and SSH":     {"password = \"secret\"\n", "protocol = \"ssh\"\nkey_path = \"" + private + "\"\n", exitOK, "logs in as runner by ssh"},
+		"a Windows image and a key":    {"password = \"secret\"\n", "key_path = '" + private + "'\n", exitFailed, "password, which winrm needs (the image has os_type=windows)"},
+		"a Windows image, and SSH":     {"password = \"secret\"\n", "protocol = \"ssh\"\nkey_path = '" + private + "'\n", exitOK, "logs in as runner by ssh"},
 		"no executor":                  {"executor = \"instance\"\n", "", exitFailed, "WRONG  executor          is not set"},
 		"no such plugin":               {"registry.example/fleeting-plugin-openstack:1", "/nowhere/fleeting-plugin-openstack", exitOK, "note  plugin            stat /nowhere"},
 		"a plugin that cannot run":     {"registry.example/fleeting-plugin-openstack:1", openstackFile, exitOK, "is no executable file"},
 		"no plugin":                    {"plugin = \"registry.example/fleeting-plugin-openstack:1\"\n", "", exitUsage, "choose one with --runner: openstack"},
-		"nothing puts the key there":   {"password = \"secret\"\n", "key_path = \"" + private + "\"\n", exitOK, "so the image has to have it"},
+		"nothing puts the key there":   {"password = \"secret\"\n", "key_path = '" + private + "'\n", exitOK, "so the image has to have it"},
 		"an image unlike any":          {"Ubuntu 24.04", "zzzz", exitFailed, `there are: "Needs 20 GB"`},
 		"user data with a blank":       {"[runners.autoscaler.plugin_config.server]\n", "[runners.autoscaler.plugin_config.server]\nuser_data = \" #cloud-config\"\n", exitOK, "begins with a blank"},
 		"a setting one level too high": {"max_instances = 3", "max_instances = 3\nbuild_timeout = \"20m\"", exitFailed, "is in the wrong section: write build_timeout in [runners.autoscaler.plugin_config]"},

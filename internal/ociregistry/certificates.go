@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // certificateFolders makes transports for hosts that have a folder.
@@ -91,7 +93,7 @@ func hostFiles(dir string) (TLSFiles, error) {
 // readAuthorities reads a file with certificates, or all *.crt of a folder.
 func readAuthorities(path string) ([]byte, error) {
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return os.ReadFile(path)
+		return textfile.ReadPEM(path)
 	}
 	names, err := filepath.Glob(filepath.Join(globEscape(path), "*.crt"))
 	if err != nil {
@@ -100,7 +102,7 @@ func readAuthorities(path string) ([]byte, error) {
 	slices.Sort(names)
 	var all []byte
 	for _, name := range names {
-		content, err := os.ReadFile(name)
+		content, err := textfile.ReadPEM(name)
 		if err != nil {
 			return nil, err
 		}

@@ -43,6 +43,9 @@ func TestCertificateFolders(t *testing.T) {
 		ok     bool
 	}{
 		"authority and client": {host, map[string][]byte{"ca.crt": authority, "client.cert": certificate, "client.key": key}, true},
+		"byte order marks":     {host, map[string][]byte{"ca.crt": marked(authority), "client.cert": marked(certificate), "client.key": marked(key)}, true},
+		"several, marked":      {host, map[string][]byte{"a.crt": marked(certificate), "b.crt": marked(authority), "client.cert": certificate, "client.key": key}, true},
+		"in UTF-16":            {host, map[string][]byte{"ca.crt": append([]byte{0xff, 0xfe}, authority...), "client.cert": certificate, "client.key": key}, false},
 		"authority only":       {host, map[string][]byte{"ca.crt": authority}, false},
 		"client only":          {host, map[string][]byte{"client.cert": certificate, "client.key": key}, false},
 		"of another port":      {"127.0.0.1:1", map[string][]byte{"ca.crt": authority, "client.cert": certificate, "client.key": key}, false},
@@ -82,6 +85,9 @@ func TestCertificateFolders(t *testing.T) {
 		})
 	}
 }
+
+// marked is what editors of Windows make of a text.
+func marked(text []byte) []byte { return append([]byte("\xef\xbb\xbf"), text...) }
 
 func clientCertificate(t *testing.T) (certificate, key []byte) {
 	t.Helper()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 func (f TLSFiles) config() (*tls.Config, error) {
@@ -29,7 +30,7 @@ func (f TLSFiles) config() (*tls.Config, error) {
 		}
 	}
 	if f.CertFile != "" || f.KeyFile != "" {
-		pair, err := tls.LoadX509KeyPair(f.CertFile, f.KeyFile)
+		pair, err := textfile.KeyPair(f.CertFile, f.KeyFile)
 		if err != nil {
 			return nil, fmt.Errorf("client certificate: %w", err)
 		}

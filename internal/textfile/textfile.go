@@ -6,6 +6,7 @@ package textfile
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"os"
@@ -44,6 +45,38 @@ func Unmarked(content []byte) ([]byte, error) {
 		return nil, other("UTF-16")
 	}
 	return bytes.TrimPrefix(content, []byte("\xef\xbb\xbf")), nil
+}
+
+// ReadPEM returns the content of a file with PEM blocks without a byte order mark,
+// behind which the decoder of PEM finds no block. The text around the blocks may be
+// in a code page. Errors name the file.
+func ReadPEM(path string) ([]byte, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	if content, err = Unmarked(content); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return content, nil
+}
+
+// KeyPair is [tls.LoadX509KeyPair] of files that [ReadPEM] reads. One file may hold
+// both.
+func KeyPair(certFile, keyFile string) (tls.Certificate, error) {
+	certificate, err := ReadPEM(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := ReadPEM(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("%s and %s: %w", certFile, keyFile, err)
+	}
+	return pair, nil
 }
 
 func other(encoding string) error {

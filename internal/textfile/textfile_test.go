@@ -71,6 +71,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
+func TestReadPEM(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "ca.crt")
+	const block = "-----BEGIN CERTIFICATE-----\n"
+	for content, want := range map[string]string{
+		block: block, "\xef\xbb\xbf" + block: block, "Pr\xfcfung\n" + block: "Pr\xfcfung\n" + block, "\xff\xfe" + block: "",
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := textfile.ReadPEM(path)
+		if string(got) != want || (err == nil) != (want != "") || err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("%q: got %q, %v", content, got, err)
+		}
+	}
+}
+
 func encoded(t *testing.T, order binary.ByteOrder, text string) []byte {
 	t.Helper()
 	content, err := binary.Append(nil, order, utf16.Encode([]rune(text)))

@@ -29,12 +29,13 @@ import (
 	"golang.org/x/mod/module"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 const (
 	// ReceiptName is the file beside the executable that says where it came from.
-	ReceiptName = "fleeting-plugin.receipt.json"
+	ReceiptName = artifact.ReceiptName
 
 	privateDir = ".fleeting-plugin"
 	lockDir    = privateDir + "/locks"

@@ -8,10 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 const (
@@ -28,11 +29,17 @@ const (
 	kindFolder
 )
 
+// claimed is a name as it was first spelled.
+type claimed struct {
+	name string
+	as   kind
+}
+
 // extraction is the state of one Extract.
 type extraction struct {
 	root   *os.Root
 	opts   Options
-	seen   map[string]kind
+	seen   map[string]claimed
 	files  []File
 	made   map[string]bool
 	buffer []byte
@@ -79,10 +86,14 @@ func (x *extraction) entry(header *tar.Header, content io.Reader) error {
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		if action != take {
+		switch action {
+		case take:
+			return x.folder(target)
+		case refuse:
 			return checkName(name)
+		case pass:
+			return nil
 		}
-		return x.folder(target)
 	case tar.TypeReg:
 		return x.regular(target, action, header, content)
 	case tar.TypeXGlobalHeader:
@@ -106,9 +117,6 @@ func (x *extraction) regular(target string, action action, header *tar.Header, c
 		if strings.HasPrefix(key, "GNU.sparse.") {
 			return fmt.Errorf("%w: %.80q is a sparse file", ErrUnsafe, header.Name)
 		}
-	}
-	if _, base, _ := cutLast(target); strings.HasPrefix(base, ".wh.") {
-		return fmt.Errorf("%w: %.80q removes a file of another layer", ErrUnsafe, header.Name)
 	}
 	return x.file(target, header.Mode&0o111 != 0, content)
 }
@@ -206,27 +214,30 @@ func (l *localWriter) Write(b []byte) (n int, err error) {
 	return n, l.err
 }
 
-// claim takes a name, and its folders, once. Names are compared without case:
-// two files that differ in case only are one file on some systems.
+// claim takes a name, and its folders, once. Of names that are one file on some
+// system it takes one spelling only.
 func (x *extraction) claim(name string, as kind) error {
-	key := strings.ToLower(name)
-	top, _, _ := strings.Cut(key, "/")
-	if slices.ContainsFunc(x.opts.Reserved, func(r string) bool { return strings.EqualFold(r, top) }) {
-		return fmt.Errorf("%w: the name %q is reserved", ErrUnsafe, name)
+	if err := x.claimOne(name, as); err != nil {
+		return err
 	}
-	switch earlier := x.seen[key]; {
-	case earlier == 0:
-	case earlier == kindFolder && as == kindFolder:
-		return nil
-	default:
-		return fmt.Errorf("%w: %q comes twice", ErrUnsafe, name)
-	}
-	x.seen[key] = as
-	for dir, _, ok := cutLast(key); ok; dir, _, ok = cutLast(dir) {
-		if x.seen[dir] == kindFile {
-			return fmt.Errorf("%w: %q is beneath a file", ErrUnsafe, name)
+	for dir, _, ok := cutLast(name); ok; dir, _, ok = cutLast(dir) {
+		if err := x.claimOne(dir, kindFolder); err != nil {
+			return err
 		}
-		x.seen[dir] = kindFolder
+	}
+	return nil
+}
+
+func (x *extraction) claimOne(name string, as kind) error {
+	key := artifact.FoldFileName(name)
+	earlier, taken := x.seen[key]
+	switch {
+	case !taken:
+		x.seen[key] = claimed{name, as}
+	case earlier.name != name:
+		return fmt.Errorf("%w: %q and %q are one name on some systems", ErrUnsafe, earlier.name, name)
+	case earlier.as != kindFolder || as != kindFolder:
+		return fmt.Errorf("%w: %q comes twice", ErrUnsafe, name)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package untar
 import (
 	"fmt"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
 // Selection says which files of an archive make the plugin.
@@ -103,8 +105,8 @@ func checkName(name string) error {
 		return fmt.Errorf("%w: %.80q is more than %d folders deep", ErrUnsafe, name, maxDepth)
 	}
 	for _, element := range elements {
-		if reason := badElement(element); reason != "" {
-			return fmt.Errorf("%w: name %.80q: %s", ErrUnsafe, name, reason)
+		if problem := artifact.FileNameProblem(element); problem != "" {
+			return fmt.Errorf("%w: name %.80q: %.80q: %s", ErrUnsafe, name, element, problem)
 		}
 	}
 	return nil
@@ -129,46 +131,9 @@ func (s Selection) removesExecutable(name string) bool {
 }
 
 const (
-	maxName    = 1024
-	maxElement = 200
-	maxDepth   = 32
+	maxName  = 1024
+	maxDepth = 32
 )
-
-// badElement says what is wrong with one element of a path, on any system: an
-// archive that installs on one should not surprise on another.
-func badElement(element string) string {
-	switch {
-	case element == "":
-		return "an absolute path or an empty element"
-	case element == "." || element == "..":
-		return "a relative element"
-	case len(element) > maxElement:
-		return "an element that is too long"
-	case strings.ContainsAny(element, "\\:*?\"<>|\x7f"):
-		return "a character that some systems give a meaning"
-	case strings.HasSuffix(element, " ") || strings.HasSuffix(element, "."):
-		return "an element that ends in a space or a dot"
-	case reservedDevice(element):
-		return "the name of a device"
-	}
-	for _, r := range element {
-		if r < ' ' || r == '\uFFFD' {
-			return "a control character or broken UTF-8"
-		}
-	}
-	return ""
-}
-
-// reservedDevice knows the names that Windows opens as devices, with any extension.
-func reservedDevice(element string) bool {
-	base, _, _ := strings.Cut(strings.ToLower(element), ".")
-	switch base {
-	case "con", "prn", "aux", "nul":
-		return true
-	}
-	return len(base) == 4 && (strings.HasPrefix(base, "com") || strings.HasPrefix(base, "lpt")) &&
-		base[3] >= '0' && base[3] <= '9'
-}
 
 func cutLast(path string) (dir, base string, found bool) {
 	i := strings.LastIndexByte(path, '/')

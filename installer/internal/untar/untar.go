@@ -87,9 +87,6 @@ type Options struct {
 	Size int64
 	// Limits on the archive.
 	Limits Limits
-	// Reserved names may not be in the archive, in any case of letters, because
-	// the caller writes them itself.
-	Reserved []string
 }
 
 // File is one file that was written.
@@ -119,7 +116,7 @@ func Extract(ctx context.Context, root *os.Root, r io.Reader, opts Options) ([]F
 	}
 	defer closeStream()
 	limited := &limitReader{r: stream, left: opts.Limits.allowed(opts.Size)}
-	x := &extraction{root: root, opts: opts, seen: map[string]kind{}, made: map[string]bool{}, buffer: make([]byte, bufferSize)}
+	x := &extraction{root: root, opts: opts, seen: map[string]claimed{}, made: map[string]bool{}, buffer: make([]byte, bufferSize)}
 	if err := x.run(limited); err != nil {
 		return nil, source.cause(err, x.buffer)
 	}

@@ -127,9 +127,12 @@ func expand(path string, lookupEnv func(string) (string, bool)) string {
 	return path
 }
 
-// readConfig reads a file that people wrote. It neither waits for a pipe nor reads
-// without end.
-func readConfig(path string) ([]byte, error) {
+// readConfig reads a text file that people wrote.
+func readConfig(path string) ([]byte, error) { return readText(path, textfile.UTF8) }
+
+// readText reads a file that people wrote and decodes it. It neither waits for a
+// pipe nor reads without end.
+func readText(path string, decode func([]byte) ([]byte, error)) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -149,7 +152,7 @@ func readConfig(path string) ([]byte, error) {
 	if len(content) > configLimit {
 		return nil, fmt.Errorf("%s is longer than %d bytes", path, configLimit)
 	}
-	if content, err = textfile.UTF8(content); err != nil {
+	if content, err = decode(content); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return content, nil

@@ -1,9 +1,12 @@
 package cloud
 
 import (
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -232,6 +235,18 @@ func TestTLSFiles(t *testing.T) {
 	} {
 		if _, err := row.files.config(); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v, want %q", name, err, row.says)
+		}
+	}
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	for name, content := range map[string]string{
+		"plain": authority, "a byte order mark": "\xef\xbb\xbf" + authority, "a comment in a code page": "# M\xfcnchen\r\n" + authority,
+	} {
+		folder := write(t, map[string]string{"ca.pem": content})
+		config, err := tlsFiles{ca: filepath.Join(folder, "ca.pem")}.config()
+		if err != nil || len(config.RootCAs.Subjects()) != 1 { //nolint:staticcheck // not of the system
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	config, err := tlsFiles{insecure: true}.config()

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
 // tlsFiles are the TLS settings of an entry of clouds.yaml.
@@ -27,7 +29,7 @@ func (t tlsFiles) config() (*tls.Config, error) {
 		InsecureSkipVerify: t.insecure, //nolint:gosec // only on "verify: false" in clouds.yaml
 	}
 	if t.ca != "" {
-		pem, err := readConfig(t.ca)
+		pem, err := readText(t.ca, textfile.Unmarked) // a bundle may have comments in a code page
 		if err != nil {
 			return nil, fmt.Errorf("cacert: %w", err)
 		}
@@ -42,7 +44,7 @@ func (t tlsFiles) config() (*tls.Config, error) {
 	if t.cert == "" {
 		return nil, errors.New("key belongs to cert, which is missing")
 	}
-	pair, err := tls.LoadX509KeyPair(t.cert, cmp.Or(t.key, t.cert)) // one file may hold both
+	pair, err := textfile.KeyPair(t.cert, cmp.Or(t.key, t.cert)) // one file may hold both
 	if err != nil {
 		return nil, fmt.Errorf("cert: %w", err)
 	}
