@@ -326,7 +326,7 @@ func checkKey(path string) []Finding {
 		return []Finding{{Subject: subject, Detail: err.Error()}}
 	}
 	if unmarked, err := textfile.Unmarked(content); err != nil || len(unmarked) < len(content) {
-		return Finding{Subject: subject, Detail: path + " begins with a byte order mark, behind which the runner finds no key; save it as UTF-8 without one, or as ASCII"}
+		return []Finding{{Subject: subject, Detail: path + " begins with a byte order mark, behind which the runner finds no key; save it as UTF-8 without one, or as ASCII"}}
 	}
 	if block, _ := pem.Decode(content); block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY") {
 		return []Finding{{Subject: subject, Detail: path + " holds no private key in PEM"}}

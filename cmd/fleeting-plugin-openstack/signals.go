@@ -19,7 +19,7 @@ const lookInterval = 2 * time.Second
 // no plugins, and starts new ones when it is back; the old ones would stay, and go
 // on with what they had begun.
 func endWithRunner(orphaned func()) {
-	runner := os.Getppid()
+	gone := runnerGone()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGTERM)
 	look := time.NewTicker(lookInterval)
@@ -29,7 +29,7 @@ func endWithRunner(orphaned func()) {
 			case <-signals:
 			case <-look.C:
 			}
-			if os.Getppid() != runner {
+			if gone() {
 				orphaned()
 				return
 			}

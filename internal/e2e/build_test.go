@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/reducedrunner"
 )
 
 const (
@@ -25,7 +27,6 @@ const (
 	containerdCommand = "github.com/containerd/containerd/v2/cmd/containerd"
 	shimCommand       = "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"
 	runpodCommand     = "./runpod"
-	runnerCommand     = "./gitlab-runner"
 	kubeletCommand    = "k8s.io/kubernetes/cmd/kubelet"
 	// withoutDrivers leaves out what containerd has for other file systems; two
 	// of them need C.
@@ -67,12 +68,8 @@ func build(t *testing.T, module, dir string, args ...string) {
 	}
 }
 
-// builtAlike is the environment in which everything of these modules is built,
-// so that what one has compiled is in the cache for the next. The runner's module
-// asks for a later Go than ours does, which CI may have to fetch.
-func builtAlike() []string {
-	return []string{"CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOTOOLCHAIN=auto"}
-}
+// builtAlike is the environment in which everything of these modules is built.
+func builtAlike() []string { return reducedrunner.Environment() }
 
 // required is the version of a module that a go.mod requires, without v.
 func required(t *testing.T, dir, module string) string {

@@ -3,57 +3,35 @@
 package e2e_test
 
 import (
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/reducedrunner"
 )
 
-const (
-	runnerModule     = "gitlab.com/gitlab-org/gitlab-runner"
-	taskscalerModule = "gitlab.com/gitlab-org/fleeting/taskscaler"
-	simulatorPackage = "github.com/radome-io/fleeting-plugin-openstack/cmd/openstack-simulator"
-)
+const simulatorPackage = "github.com/radome-io/fleeting-plugin-openstack/cmd/openstack-simulator"
 
-// downloaded is the folder of a module that the runner's module requires.
-func downloaded(t *testing.T, module string) string {
-	t.Helper()
-	var found struct{ Dir string }
-	out := run(t, builtAlike(), "go", "mod", "download", "-C", "runner", "-json", module)
-	if err := json.Unmarshal([]byte(out), &found); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return found.Dir
-}
-
-// buildRunner builds what can be had of GitLab Runner: see the runner's module.
+// buildRunner builds what can be had of GitLab Runner.
 func (l *lab) buildRunner(t *testing.T) {
-	from := downloaded(t, taskscalerModule)
-	scaler := filepath.Join(l.dir, "runner", "taskscaler")
-	if err := os.CopyFS(scaler, os.DirFS(from)); err != nil {
+	args, err := reducedrunner.Prepare(t.Context(), "runner", filepath.Join(l.dir, "runner"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	const interfaces, defaults, added = "type Taskscaler interface {\n", "\tif options.capacityPerInstance <= 0 {\n", "later.go"
-	substitute(t, filepath.Join(scaler, "taskscaler.go"), interfaces, interfaces+"\tlater\n")
-	substitute(t, filepath.Join(scaler, "options.go"), defaults, "\toptions.complete()\n"+defaults)
-	copyFile(t, filepath.Join("runner", "absent", "taskscaler", added), filepath.Join(scaler, added))
-	mod := filepath.Join(l.dir, "runner", "go.mod")
-	for _, name := range []string{"go.mod", "go.sum"} {
-		copyFile(t, filepath.Join("runner", name), filepath.Join(filepath.Dir(mod), name))
-	}
-	run(t, nil, "go", "mod", "edit", "-replace="+taskscalerModule+"="+scaler, mod)
-	stamp := "-X " + runnerModule + "/common.VERSION=" + runnerVersion(t)
-	build(t, "runner", l.binaries(), "-trimpath", "-tags", "e2erunner", "-modfile", mod, "-ldflags=-s -w "+stamp, runnerCommand)
+	build(t, "runner", l.binaries(), args...)
 }
 
 // runnerVersion is what the runner's module says of itself.
 func runnerVersion(t *testing.T) string {
 	t.Helper()
-	return strings.TrimSpace(readFile(t, filepath.Join(downloaded(t, runnerModule), "VERSION")))
+	version, err := reducedrunner.Version(t.Context(), "runner")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return version
 }
 
 // substitute replaces the only occurrence of a text in a file.
@@ -64,11 +42,6 @@ func substitute(t *testing.T, file, old, instead string) {
 		t.Fatalf("%s has %q %d times, not once", file, old, n)
 	}
 	writeFile(t, file, strings.Replace(content, old, instead, 1))
-}
-
-func copyFile(t *testing.T, from, to string) {
-	t.Helper()
-	writeFile(t, to, readFile(t, from))
 }
 
 // testRunner has GitLab Runner find our plugin, and run jobs with it.

@@ -1,12 +1,10 @@
 package lifecycle_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -29,9 +27,6 @@ const (
 	// often says how many installations there are beside a reader, and how many at
 	// most are killed.
 	often = "LIFECYCLE_INSTALLS"
-
-	cookieName  = "FLEETING_INSTANCE_GROUP_PLUGIN"
-	cookieValue = "4c6410b1-cb78-4962-8c76-ab936d0ea908"
 )
 
 // life is one machine with a registry.
@@ -60,6 +55,8 @@ func TestLife(t *testing.T) {
 		{"uninstall while running, and the sweep after it", l.uninstall},
 		{"installations beside a reader", l.besideReader},
 		{"kill at random moments", l.kill},
+		{"a runner that is killed", l.orphan},
+		{"a copy by bootstrap while another runs", l.bootstrap},
 		{"long paths", l.longPaths},
 	} {
 		if !t.Run(part.name, part.run) {
@@ -158,28 +155,6 @@ func (l *life) install(t *testing.T) {
 	// The policy is one of flags, which doctor is not told.
 	if out := l.exits(t, 0, "doctor", "--key", l.at("cosign.pub")); !strings.Contains(out, "serves protocol 0") {
 		t.Errorf("doctor: %s", out)
-	}
-}
-
-// start starts the installed plugin as the runner does, until
-// stop is called.
-func (l *life) start(t *testing.T) (stop func()) {
-	t.Helper()
-	path := strings.TrimSpace(l.tool(t, "lookpath", alias))
-	cmd := exec.CommandContext(t.Context(), path)
-	cmd.Env = []string{cookieName + "=" + cookieValue, "TMP=" + os.TempDir(), "TMPDIR=" + os.TempDir(), "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}
-	out, err := cmd.StdoutPipe()
-	if err := errors.Join(err, cmd.Start()); err != nil {
-		t.Fatal(err)
-	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil || !strings.Contains(line, "|grpc") {
-		t.Fatalf("%s said %q, %v", path, line, err)
-	}
-	return func() {
-		_ = cmd.Process.Kill()
-		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait() // killed
 	}
 }
 
