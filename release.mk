@@ -7,10 +7,14 @@ CHECK_FLAGS   ?=
 INSTALL_FLAGS ?=
 FLEETING      := $(GO) run ./cmd/fleeting-plugin
 
-.PHONY: release-references release-ready release-files release-compare release-publish release-image release-attest \
-	release-check release-check-files release-rebuild release-show
+.PHONY: release-references release-ready release-files release-look release-compare release-publish release-image release-attest \
+	release-check release-check-files release-rebuild release-promote release-show
 release-%: override export RELEASE_REF := $(RELEASE_REF)
 release-%: override export IMAGE_REF := $(IMAGE_REF)
+# Logs in for one recipe, and out again however it ends.
+login = if [[ -n "$${REGISTRY_USER:-}" ]]; then \
+		trap '$(FLEETING) logout "$${RELEASE_REF%%/*}"' EXIT; \
+		$(FLEETING) login "$${RELEASE_REF%%/*}" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
 
 release-references: ## print what a release is published as
 	@printf '%s\n' "$$RELEASE_REF" "$$IMAGE_REF"
@@ -36,23 +40,30 @@ release-files: packages ## release: put SBOMs, packages, archives and checksums 
 	$(DIST) sums $(SHOWN)
 	@ls $(SHOWN)
 
+# What the publishing job does not start is started here, where there is no token
+# that it could read.
+SAID := --title fleeting-plugin-openstack --licenses MIT \
+	--description "A fleeting plugin that runs GitLab CI jobs on OpenStack servers"
+release-look: ## release: package build/dist as it will be published, and start what runs here to compare its version
+	@$(call after,$(BUILD)/dist/plugin/*,dist)
+	$(FLEETING) package $(BUILD)/dist/plugin --version "$$VERSION" --layout $(BUILD)/layout $(SAID)
+
 release-compare: ## release: compare two builds that were made on different machines
 	$(DIST) compare downloaded/dist downloaded/dist-again
 	@mkdir -p $(BUILD)
 	@rm -rf $(BUILD)/dist && cp -R downloaded/dist $(BUILD)/dist
 
-release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF
-	@if [[ -n "$${REGISTRY_USER:-}" ]]; then \
-		$(FLEETING) login "$${RELEASE_REF%%/*}" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
+release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF, and move no alias yet
 	@$(call after,$(BUILD)/dist/plugin/*,release-compare)
 	@find $(BUILD)/dist/plugin -type f -exec chmod 0755 {} +
-	$(FLEETING) release $(BUILD)/dist/plugin "$$RELEASE_REF" $(RELEASE_FLAGS) --ldflags "$(LDFLAGS)" \
-		--provenance-bundle $(SHOWN)/artifact.sigstore.json --title fleeting-plugin-openstack --licenses MIT \
-		--description "A fleeting plugin that runs GitLab CI jobs on OpenStack servers"
+	@$(login); set -x; \
+	$(FLEETING) release $(BUILD)/dist/plugin "$$RELEASE_REF" --no-aliases $(RELEASE_FLAGS) --ldflags "$(LDFLAGS)" \
+		--provenance-bundle $(SHOWN)/artifact.sigstore.json $(SAID)
 
-release-image: image ## release: push, sign and attest the image of fleeting-plugin as IMAGE_REF
-	$(FLEETING) push $(BUILD)/image "$$IMAGE_REF"
-	$(FLEETING) sign "$$IMAGE_REF" $(RELEASE_FLAGS)
+release-image: image ## release: push, sign and attest the image of fleeting-plugin as IMAGE_REF, and move no alias yet
+	@$(login); set -x; \
+	$(FLEETING) push $(BUILD)/image "$$IMAGE_REF" --no-aliases; \
+	$(FLEETING) sign "$$IMAGE_REF" $(RELEASE_FLAGS); \
 	$(FLEETING) attest "$$IMAGE_REF" $(RELEASE_FLAGS) --ldflags "$(LDFLAGS)"
 
 release-attest: ## release: attest everything that is shown, in one bundle
@@ -63,15 +74,20 @@ release-check: ## release: install RELEASE_REF as a user would, and verify what 
 	$(FLEETING) install --dir $(BUILD)/installed $(CHECK_FLAGS) $(INSTALL_FLAGS) "$$RELEASE_REF"
 	$(FLEETING) verify --installed --dir $(BUILD)/installed
 
-release-rebuild: ## release: build RELEASE_REF again from the commit that its provenance names
-	$(FLEETING) rebuild $(CHECK_FLAGS) "$$RELEASE_REF"
-
 release-check-files: ## release: check everything that is shown as a user would
 	@$(call after,$(FOR_SHOWN),release-attest)
 	$(FLEETING) verify-files $(SHOWN) --bundle $(FOR_SHOWN) --as "$$RELEASE_REF" $(CHECK_FLAGS)
 	cd $(SHOWN) && sha256sum --check --quiet SHA256SUMS
 
-release-show: ## release: make the GitHub release, with everything that was attested
+release-rebuild: ## release: build RELEASE_REF again from the commit that its provenance names
+	$(FLEETING) rebuild $(CHECK_FLAGS) "$$RELEASE_REF"
+
+release-promote: ## release: move the aliases of what was checked: 1.2, 1 and latest
+	@$(login); set -x; \
+	$(FLEETING) promote "$$RELEASE_REF" $(CHECK_FLAGS); \
+	$(FLEETING) promote "$$IMAGE_REF" $(CHECK_FLAGS)
+
+release-show: ## release: show it on GitHub, with everything that was attested
 	@$(call need,gh,see https://cli.github.com)
 	@$(call after,$(FOR_SHOWN),release-attest)
-	gh release create "v$$VERSION" --verify-tag --title "v$$VERSION" --notes-file CHANGELOG.md $(SHOWN)/*
+	.ci/show "v$$VERSION" CHANGELOG.md $(SHOWN)
