@@ -125,7 +125,7 @@ func TestEachKindOfFaultOfCalls(t *testing.T) {
 		header          string
 		took            time.Duration
 	}{
-		"error":                                {503, 0, `"computeFault"`, "", 0},
+		"error":                                {503, 0, `"serviceUnavailable"`, "", 0},
 		"error,status=429,retry-after=7":       {429, 0, `"overLimit"`, "7", 0},
 		"error,\"message=a, b\"":               {503, 0, "a, b", "", 0},
 		"gateway,status=502":                   {502, 0, "<h1>502 Bad Gateway</h1>", "", 0},

@@ -76,7 +76,8 @@ func plainError(e *apiError) *answer {
 	}}
 }
 
-// novaError wraps a refusal as Nova and Cinder do.
+// novaError wraps a refusal as Nova and Cinder do (nova/api/openstack/wsgi.py,
+// Fault). A client tells by serviceUnavailable that nothing was done.
 func novaError(e *apiError) *answer {
 	if e.kind == kindNoRoute {
 		return plainError(e)
@@ -85,6 +86,8 @@ func novaError(e *apiError) *answer {
 		http.StatusBadRequest: "badRequest", http.StatusForbidden: "forbidden", http.StatusNotFound: "itemNotFound",
 		http.StatusConflict: "conflictingRequest", http.StatusMethodNotAllowed: "badMethod",
 		http.StatusRequestEntityTooLarge: "overLimit", http.StatusTooManyRequests: "overLimit",
+		http.StatusUnauthorized: "unauthorized", http.StatusUnsupportedMediaType: "badMediaType",
+		http.StatusNotImplemented: "notImplemented", http.StatusServiceUnavailable: "serviceUnavailable",
 	}
 	wrapper, known := wrappers[e.status]
 	if !known {
