@@ -63,6 +63,8 @@ type options struct {
 	version, revision string
 	transport         http.RoundTripper
 	retrying          func(error)
+	random            func() float64 // of waits
+	suffix            func() string  // of names; nil for one of package fleet
 }
 
 // Option changes how an [InstanceGroup] works.
@@ -114,6 +116,9 @@ func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings 
 	if err := g.config.check(); err != nil {
 		return info, err
 	}
+	if g.opts.random == nil {
+		g.opts.random = rand.Float64
+	}
 	client, err := dial(ctx, g.config, g.opts, logger)
 	if err != nil {
 		return info, err
@@ -133,9 +138,10 @@ func (g *InstanceGroup) Init(ctx context.Context, logger hclog.Logger, settings 
 	config.Server.UserData, config.Server.UserDataFile = string(data), ""
 	openstack := newOpenStack(client, config, logger)
 	openstack.process = owner.mark()
+	openstack.supply.random = g.opts.random
 	openstack.supply.lookUp(ctx)
 	//nolint:contextcheck // the work outlives the call of Init that starts it
-	g.state = start(openstack, owner, settings.ConnectorConfig, logger)
+	g.state = start(openstack, owner, g.opts, settings.ConnectorConfig, logger)
 	found, _ := openstack.supply.get()
 	logger.Info("group ready", "cloud", g.config.Cloud, "name", g.config.Name, "tag", g.config.Tag,
 		"microversion", client.Microversion().String(), "flavor", found.flavor.Name, "image", found.image.ID)
@@ -162,6 +168,7 @@ func dial(ctx context.Context, config Config, opts options, logger hclog.Logger)
 		Cloud: config.Cloud, CloudsFile: config.CloudsConfig, FromEnv: config.AuthFromEnv, LookupEnv: os.LookupEnv,
 		VolumeType: config.Server.VolumeType != "", Calls: config.calls(), Transport: opts.transport, Hidden: config.Server.hidden(),
 		UserAgent: "fleeting-plugin-openstack/" + versionInfo(opts).Version, Log: slogger(logger), Retrying: opts.retrying,
+		Random: opts.random,
 	})
 }
 
@@ -174,13 +181,13 @@ func (c *Config) calls() float64 {
 }
 
 // start makes the group and the goroutines that do its work.
-func start(openstack *openstack, owner *ownership, connector provider.ConnectorConfig, logger hclog.Logger) *running {
+func start(openstack *openstack, owner *ownership, opts options, connector provider.ConnectorConfig, logger hclog.Logger) *running {
 	config := openstack.config
 	group := fleet.New(fleet.Settings{
 		Name: config.Name, MaxSize: config.MaxSize, Peers: owner,
 		Creates: parallel(config.MaxParallelCreates, createsMost), Deletes: parallel(config.MaxParallelDeletes, deletesMost),
 		BuildTimeout: time.Duration(config.BuildTimeout), DeleteTimeout: time.Duration(config.DeleteTimeout),
-		Random: rand.Float64,
+		Random: opts.random, Suffix: opts.suffix,
 	}, openstack, slogger(logger), time.Now)
 	ctx, cancel := context.WithCancel(context.Background())
 	var workers sync.WaitGroup

@@ -34,6 +34,7 @@ type supply struct {
 	client *cloud.Client
 	config Config
 	images *imageBook
+	random func() float64
 	log    hclog.Logger
 	wake   chan struct{}
 
@@ -49,7 +50,7 @@ type supply struct {
 
 func newSupply(client *cloud.Client, config Config, logger hclog.Logger) *supply {
 	return &supply{
-		client: client, config: config, log: logger, wake: make(chan struct{}, 1),
+		client: client, config: config, random: rand.Float64, log: logger, wake: make(chan struct{}, 1),
 		images: newImageBook(client, config.Server.Image, slogger(logger)),
 		reason: errors.New("what server names has not been looked up yet"),
 	}
@@ -128,7 +129,8 @@ func (s *supply) lookUp(ctx context.Context) {
 	if s.doubted = reason != nil && known; reason == nil {
 		s.pause = supplyFirst
 	}
-	s.due = time.Now().Add(s.pause + rand.N(s.pause/5+1)) //nolint:gosec // jitter: many groups wait for the same service
+	// Many groups wait for the same service.
+	s.due = time.Now().Add(s.pause + time.Duration(s.random()*float64(s.pause)/5))
 	s.pause = min(max(2*s.pause, supplyFirst), supplyMost)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"hash/fnv"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ var twenty = workload{jobs: 20, parallel: 5, most: 5, job: 2 * time.Second}
 // day is what running a workload took.
 type day struct {
 	took     time.Duration
+	calls    uint64          // a digest of all of them, and of when they were made
 	waits    []time.Duration // of the jobs for their servers, served in turn
 	creates  int             // sent
 	up       int             // servers that came up
@@ -156,8 +158,10 @@ func (l workload) work(t *testing.T, r *runner, d *day) {
 	)
 	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Hour)
 	defer cancel()
-	for range l.parallel {
+	for worker := range l.parallel {
 		workers.Go(func() {
+			// Not in one moment, or chance decides who gets the next server.
+			<-time.After(time.Duration(worker) * 1700 * time.Microsecond)
 			for n := next.Add(1); n <= int64(l.jobs); n = next.Add(1) {
 				mu.Lock()
 				queue = append(queue, time.Now())
@@ -179,7 +183,10 @@ func (l workload) work(t *testing.T, r *runner, d *day) {
 
 func (d *day) count(w *world) {
 	d.up = w.log.lines("server is up")
+	digest := fnv.New64a()
+	defer func() { d.calls = digest.Sum64() }()
 	for _, call := range w.Calls() {
+		fmt.Fprintln(digest, call.Time.UnixNano(), call.Operation, call.URL, call.Status)
 		if call.Operation == sim.OpServerCreate {
 			d.creates++
 			if call.Status == http.StatusForbidden {

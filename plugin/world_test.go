@@ -31,6 +31,8 @@ const (
 // in a synctest bubble: nothing of it waits for a socket.
 type world struct {
 	*sim.Simulator
+	seed   uint64 // 0: not repeatable
+	way    http.RoundTripper
 	clouds string
 	log    *logBook
 }
@@ -51,10 +53,16 @@ func newWorldTB(t testing.TB, options sim.Options) *world {
 			t.Error(err)
 		}
 	})
-	w := &world{Simulator: cloud, clouds: filepath.Join(t.TempDir(), "clouds.yaml"), log: &logBook{}}
+	w := &world{Simulator: cloud, seed: options.RandomSeed, way: cloud.Transport(), clouds: filepath.Join(t.TempDir(), "clouds.yaml"), log: &logBook{}}
+	if w.seed != 0 {
+		w.way = &network{RoundTripper: w.way, seed: w.seed, asked: map[string]uint64{}}
+	}
 	w.writeClouds(t)
 	return w
 }
+
+// Transport is the way to the cloud.
+func (w *world) Transport() http.RoundTripper { return w.way }
 
 func (w *world) writeClouds(t testing.TB) {
 	t.Helper()
@@ -93,7 +101,11 @@ func (w *world) newGroup(t *testing.T, change map[string]any) *plugin.InstanceGr
 	if err != nil {
 		t.Fatal(err)
 	}
-	group := plugin.New(plugin.WithTransport(w.Transport()), plugin.WithVersion("1.2.3", "abc"))
+	options := []plugin.Option{plugin.WithTransport(w.Transport()), plugin.WithVersion("1.2.3", "abc")}
+	if w.seed != 0 {
+		options = append(options, repeatable(w.seed))
+	}
+	group := plugin.New(options...)
 	if err := json.Unmarshal(raw, group); err != nil {
 		t.Fatal(err)
 	}

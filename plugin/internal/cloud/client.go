@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -31,6 +32,9 @@ type Options struct {
 	// Hidden are texts that requests will carry, such as user data. They are kept
 	// out of the messages of errors, should the cloud repeat them.
 	Hidden []string
+	// Random returns numbers from 0 to below 1, which spread waits. Nil for those of
+	// math/rand.
+	Random func() float64
 	// Log receives retries at debug level. Nil discards.
 	Log *slog.Logger
 	// Retrying is told of each call that failed and is tried again. Calls may
@@ -67,8 +71,11 @@ func Connect(ctx context.Context, opts Options) (*Client, error) {
 	if opts.Retrying == nil {
 		opts.Retrying = func(error) {}
 	}
+	if opts.Random == nil {
+		opts.Random = rand.Float64
+	}
 	c := &Client{
-		limiter: newLimiter(cmp.Or(opts.Calls, DefaultCalls), opts.Log), log: opts.Log, retrying: opts.Retrying,
+		limiter: newLimiter(cmp.Or(opts.Calls, DefaultCalls), opts.Random, opts.Log), log: opts.Log, retrying: opts.Retrying,
 	}
 	var err error
 	if c.session, err = openSession(ctx, opts); err != nil {

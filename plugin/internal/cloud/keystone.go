@@ -47,7 +47,7 @@ func (s *session) token(ctx context.Context, login loginAttempt, transport http.
 			return nil, login.explain(failed)
 		}
 		s.opts.Retrying(failed)
-		if sleep(ctx, pause) != nil {
+		if sleep(ctx, spread(pause, s.opts.Random)) != nil {
 			return nil, login.explain(failed)
 		}
 	}

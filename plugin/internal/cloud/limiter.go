@@ -3,7 +3,6 @@ package cloud
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -28,8 +27,9 @@ const (
 // for their rate it halves its own, and grows by a little with each that passes,
 // so that many processes which share a limit each find their part of it.
 type limiter struct {
-	most rate.Limit
-	log  *slog.Logger
+	most   rate.Limit
+	random func() float64
+	log    *slog.Logger
 
 	bucket *rate.Limiter
 
@@ -40,9 +40,9 @@ type limiter struct {
 	told    time.Time // when it was last said that the limit holds calls up
 }
 
-func newLimiter(calls float64, log *slog.Logger) *limiter {
+func newLimiter(calls float64, random func() float64, log *slog.Logger) *limiter {
 	most := rate.Limit(calls)
-	return &limiter{most: most, log: log, bucket: rate.NewLimiter(most, int(2*calls)+1)}
+	return &limiter{most: most, random: random, log: log, bucket: rate.NewLimiter(most, int(2*calls)+1)}
 }
 
 // wait returns when the next call may be made.
@@ -108,7 +108,7 @@ func (l *limiter) refused(pause time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	if until := now.Add(spread(pause)); until.After(l.until) {
+	if until := now.Add(spread(pause, l.random)); until.After(l.until) {
 		l.until = until
 	}
 	if now.Sub(l.slowed) < time.Second {
@@ -135,9 +135,9 @@ func (l *limiter) passed() {
 	}
 }
 
-// spread lengthens a wait by up to a half.
-func spread(wait time.Duration) time.Duration {
-	return wait + time.Duration(rand.Float64()*float64(wait)/4) //nolint:gosec // jitter, not a secret
+// spread lengthens a wait by up to a quarter.
+func spread(wait time.Duration, random func() float64) time.Duration {
+	return wait + time.Duration(random()*float64(wait)/4)
 }
 
 // sleep waits for a while, or for the end of ctx.

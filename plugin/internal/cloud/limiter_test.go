@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ func TestLimiterSaysWhenItIsTheBound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		l := newLimiter(50, slog.New(slog.NewTextHandler(&log, nil)))
+		l := newLimiter(50, rand.Float64, slog.New(slog.NewTextHandler(&log, nil)))
 		if got := through(t, l, 10*time.Second); got < 580 || got > 620 {
 			t.Errorf("calls in ten seconds: got %d, want a burst of 100 and 50 a second", got)
 		}
@@ -50,7 +51,7 @@ func TestLimiterSaysWhenItIsTheBound(t *testing.T) {
 func TestLimiterFindsItsPart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(50, slog.New(slog.DiscardHandler))
+		l := newLimiter(50, rand.Float64, slog.New(slog.DiscardHandler))
 		for range 5 {
 			l.refused(2 * time.Second)
 		}
@@ -83,7 +84,7 @@ func TestLimiterFindsItsPart(t *testing.T) {
 func TestListingsArePutOffForOtherCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(50, slog.New(slog.DiscardHandler))
+		l := newLimiter(50, rand.Float64, slog.New(slog.DiscardHandler))
 		if l.putsOff(0) {
 			t.Error("put off, though the cloud refuses nothing")
 		}

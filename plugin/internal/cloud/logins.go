@@ -22,6 +22,8 @@ const (
 // last, so that each failure of Keystone costs one request, however many calls
 // wait for a token.
 type logins struct {
+	random func() float64
+
 	mu     sync.Mutex
 	last   error
 	stamp  string // of the files that were refused
@@ -47,10 +49,10 @@ func (l *logins) ended(stamp string, err error) {
 		l.last, l.failed = nil, 0
 		return
 	}
-	pause := spread(min(firstLogin<<min(l.failed, 10), longestLogin))
+	pause := spread(min(firstLogin<<min(l.failed, 10), longestLogin), l.random)
 	l.failed++
 	if errors.Is(err, ErrUnauthorized) {
-		pause = spread(refusedLogin)
+		pause = spread(refusedLogin, l.random)
 		err = fmt.Errorf("%w; these credentials are not tried again before %s, unless the file changes",
 			err, time.Now().Add(pause).Format(time.TimeOnly))
 	}

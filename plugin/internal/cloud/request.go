@@ -74,7 +74,7 @@ func (c *Client) do(ctx context.Context, call call) error {
 		}
 		c.log.DebugContext(ctx, "retrying", "call", call.op, "reason", failed.Error(), "pause", pause.String())
 		c.retrying(failed)
-		if sleep(ctx, pause) != nil {
+		if sleep(ctx, spread(pause, c.session.opts.Random)) != nil {
 			return failed
 		}
 	}

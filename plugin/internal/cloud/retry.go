@@ -18,7 +18,7 @@ const (
 	longestWait = 30 * time.Second
 )
 
-// retryDelay tells whether and when to make a call again. A call that changes
+// retryDelay tells whether to make a call again, and after which wait at least. A call that changes
 // something is repeated only when the service surely did not take it on.
 func retryDelay(failed *Error, header http.Header, changes bool, attempt int, now time.Time) (time.Duration, bool) {
 	if attempt >= retries {
@@ -29,7 +29,6 @@ func retryDelay(failed *Error, header http.Header, changes bool, attempt int, no
 	if hasAsked {
 		pause = min(max(asked, 0), longestWait)
 	}
-	pause = spread(pause)
 	switch failed.Status {
 	case http.StatusTooManyRequests, statusTokenRate:
 		return pause, true

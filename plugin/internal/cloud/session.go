@@ -49,7 +49,7 @@ type session struct {
 
 // openSession authenticates for the first time.
 func openSession(ctx context.Context, opts Options) (*session, error) {
-	s := &session{opts: opts, transport: &swapTransport{}, log: opts.Log}
+	s := &session{opts: opts, transport: &swapTransport{}, logins: logins{random: opts.Random}, log: opts.Log}
 	s.provider = &gophercloud.ProviderClient{HTTPClient: http.Client{
 		Transport: bounded{s.transport, answerLimit}, CheckRedirect: checkCall,
 	}}

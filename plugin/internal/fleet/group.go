@@ -9,7 +9,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/backoff"
 )
 
-// Settings of a group. All but Random and Peers are required.
+// Settings of a group. All but Suffix and Peers are required.
 type Settings struct {
 	// Name is the first part of each server's name.
 	Name string
@@ -23,6 +23,9 @@ type Settings struct {
 	DeleteTimeout time.Duration
 	// Random returns numbers from 0 to below 1, which spread waits.
 	Random func() float64
+	// Suffix returns the last eight characters of a server's name, a to z and 0 to
+	// 9; nil for random ones.
+	Suffix func() string
 	// Peers knows who else serves the group; nil if nobody can.
 	Peers Peers
 }
@@ -66,6 +69,9 @@ type Group struct {
 // New returns an empty group. [Group.Update] fills it with the servers that
 // exist, and [Group.Run] does its work.
 func New(settings Settings, cloud Cloud, log *slog.Logger, now func() time.Time) *Group {
+	if settings.Suffix == nil {
+		settings.Suffix = randomSuffix
+	}
 	if settings.Peers == nil {
 		settings.Peers = alone{}
 	}

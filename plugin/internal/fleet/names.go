@@ -11,18 +11,18 @@ const suffixLength = 8
 
 const suffixAlphabet = "abcdefghijklmnopqrstuvwxyz0123456789"
 
-// newName returns a name for a server of the group: NAME-RANDOM. With 36^8
-// suffixes a clash inside one group is not worth handling beyond asking again.
-func newName(group string) string {
+func newName(group, suffix string) string { return group + "-" + suffix }
+
+// randomSuffix returns the last part of a name. With 36^8 suffixes a clash inside
+// one group is not worth handling beyond asking again.
+func randomSuffix() string {
 	var b strings.Builder
-	b.WriteString(group)
-	b.WriteByte('-')
-	for b.Len() < len(group)+1+suffixLength {
+	for b.Len() < suffixLength {
 		var random [suffixLength]byte
 		rand.Read(random[:])
 		for _, c := range random {
 			// Bytes beyond the last multiple of 36 would favour some letters.
-			if c < 252 && b.Len() < len(group)+1+suffixLength {
+			if c < 252 && b.Len() < suffixLength {
 				b.WriteByte(suffixAlphabet[c%36])
 			}
 		}

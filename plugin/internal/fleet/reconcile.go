@@ -12,6 +12,13 @@ const suspectGrace = time.Minute
 // reconcile compares a listing with the instances. The lock must be held.
 func (g *Group) reconcile(listed []Server) {
 	byName := map[string][]Server{}
+	var order []string // so that equal clouds lead to equal decisions
+	add := func(s Server) {
+		if byName[s.Name] == nil {
+			order = append(order, s.Name)
+		}
+		byName[s.Name] = append(byName[s.Name], s)
+	}
 	foreign, others, told, ghosts := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	for _, s := range listed {
 		if next, ghost := g.ghosts[s.ID]; ghost {
@@ -21,17 +28,17 @@ func (g *Group) reconcile(listed []Server) {
 		case g.strays[s.ID] != nil:
 			g.observe(g.strays[s.ID], s)
 		case g.knows(s):
-			byName[s.Name] = append(byName[s.Name], s)
+			add(s)
 		case !s.Owned || !IsName(g.settings.Name, s.Name):
 			foreign[s.ID] = true
 			g.reportForeign(s)
 		case g.belongs(s, others, told):
-			byName[s.Name] = append(byName[s.Name], s)
+			add(s)
 		}
 	}
 	g.foreign, g.others, g.toldPeers, g.ghosts = foreign, others, told, ghosts
-	for name, servers := range byName {
-		g.match(name, servers)
+	for _, name := range order {
+		g.match(name, byName[name])
 	}
 	g.listed = g.now()
 }

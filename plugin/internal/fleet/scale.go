@@ -32,9 +32,9 @@ func (g *Group) room() int {
 
 // reserve adds a queued instance under a fresh name.
 func (g *Group) reserve(seq int) *instance {
-	name := newName(g.settings.Name)
+	name := newName(g.settings.Name, g.settings.Suffix())
 	for g.instances[name] != nil || !g.tombstones[name].until.IsZero() {
-		name = newName(g.settings.Name)
+		name = newName(g.settings.Name, g.settings.Suffix())
 	}
 	inst := &instance{name: name, seq: seq, stage: queued, reserved: g.now()}
 	g.instances[name] = inst

@@ -86,8 +86,8 @@ func (g *Group) list(ctx context.Context) (deleted []*instance, err error) {
 }
 
 // absent returns the instances whose servers a listing lacks that began at since:
-// those to ask for one by one, the ones not asked for longest first, and those whose deletion
-// was accepted a moment before.
+// those to ask for one by one, the ones not asked for longest first, and those whose
+// deletion was accepted a moment before, oldest first.
 func (g *Group) absent(listed []Server, since time.Time) (missing, deleted []*instance) {
 	present := make(map[string]bool, len(listed))
 	for _, s := range listed {
@@ -108,7 +108,8 @@ func (g *Group) absent(listed []Server, since time.Time) (missing, deleted []*in
 			missing = append(missing, inst)
 		}
 	})
-	slices.SortFunc(missing, func(a, b *instance) int { return a.confirmed.Compare(b.confirmed) })
+	slices.SortFunc(missing, func(a, b *instance) int { return cmp.Or(a.confirmed.Compare(b.confirmed), a.seq-b.seq) })
+	slices.SortFunc(deleted, func(a, b *instance) int { return a.seq - b.seq })
 	return missing, deleted
 }
 
