@@ -148,14 +148,14 @@ packages: ## make .deb and .rpm packages of what `make dist` built for Linux (bu
 	@for arch in amd64 arm64; do \
 		bin=$(CURDIR)/$(BUILD)/dist/bin; \
 		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "none for linux/$$arch, which is not built"; continue; }; \
-		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version "$$VERSION" -arch $$arch -license $(CURDIR)/LICENSE -share $(CURDIR)/$(BUILD)/share \
+		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version "$$VERSION" -arch $$arch -notices $(CURDIR)/$(BUILD)/dist/notices -share $(CURDIR)/$(BUILD)/share \
 			fleeting-plugin=$$bin/fleeting-plugin-linux-$$arch fleeting-plugin-openstack=$$bin/fleeting-plugin-openstack-linux-$$arch; \
 	done
 	@ls $(BUILD)/packages
 
 image: ## make the container image of fleeting-plugin of what `make dist` built for Linux, as a layout (build/image)
 	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
-	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -version "$$VERSION" -revision "$$REVISION" \
+	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -notices $(BUILD)/dist/notices -version "$$VERSION" -revision "$$REVISION" \
 		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
 
 repro: ## build twice, in different folders with empty caches, and compare bit for bit

@@ -30,8 +30,8 @@ release-files: packages ## release: put SBOMs, packages, archives and checksums 
 	@$(GOBUILD) -o $(BUILD)/bin/ ./cmd/fleeting-plugin
 	@rm -f $(SHOWN)/*.json $(SHOWN)/*.deb $(SHOWN)/*.rpm $(SHOWN)/*.zip $(SHOWN)/*.rb
 	@for executable in $(SHOWN)/fleeting-plugin-*; do \
-		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --format spdx >"$$executable.spdx.json"; \
-		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --format cyclonedx >"$$executable.cdx.json"; \
+		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --licenses MIT --format spdx >"$$executable.spdx.json"; \
+		$(BUILD)/bin/fleeting-plugin sbom "$$executable" --release "$$VERSION" --licenses MIT --format cyclonedx >"$$executable.cdx.json"; \
 	done
 	@cp $(BUILD)/packages/* $(SHOWN)/
 	$(DIST) archives -version "$$VERSION" -license LICENSE $(SHOWN)

@@ -23,7 +23,8 @@ import (
 type PackOptions struct {
 	Metadata Metadata
 	// Licenses finds the licences of the modules for the bills of materials;
-	// see [sbom.NewModuleCache]. Nil leaves them unknown.
+	// see [sbom.NewModuleCache]. Nil leaves them unknown. What a file
+	// THIRD_PARTY_NOTICES.txt beside an executable says of them counts before it.
 	Licenses sbom.Licenses
 	// Tool and ToolVersion are named in the bills of materials as the program
 	// that made them. Default: fleeting-plugin.
@@ -106,6 +107,9 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 			return nil, err
 		}
 		executables[i] = exe
+	}
+	if !opts.SkipSBOM {
+		opts.reportUnknown(executables)
 	}
 	metadata, extra := opts.Metadata.complete(executables)
 	b.metadata = metadata
@@ -252,6 +256,10 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 // digests come with the layer.
 func describe(in input, licenses sbom.Licenses) (sbom.Executable, error) {
 	bin := in.binary()
+	licenses, err := in.licenses(licenses)
+	if err != nil {
+		return sbom.Executable{}, err
+	}
 	exe, err := sbom.ReadFile(bin.path, sbom.Options{SkipDigest: true, Licenses: licenses})
 	if err != nil && !errors.Is(err, sbom.ErrNoBuildInfo) {
 		return exe, &InputError{Path: bin.path, Problem: "cannot be read", Err: err}

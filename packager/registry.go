@@ -87,6 +87,9 @@ const (
 	EventPacking EventKind = "packing"
 	// EventPacked: the layer of a platform is compressed.
 	EventPacked EventKind = "packed"
+	// EventUnlicensed: the bills of materials do not say the licences of some
+	// modules, which Subject names.
+	EventUnlicensed EventKind = "unlicensed"
 	// EventReused: the layer of a platform was published before and was not
 	// compressed again.
 	EventReused EventKind = "reused"

@@ -1,27 +1,19 @@
 package sbom
 
 import (
-	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/google/licensecheck"
-	"golang.org/x/mod/module"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/modcache"
 )
 
-const (
-	// minCoverage is the share of a licence file, in percent, that must match
-	// known texts before its licence is believed; the Go package index uses the
-	// same figure.
-	minCoverage = 75
-	// maxLicenseSize bounds how much of a file is read. The longest licence in
-	// SPDX's list has about 60 kB.
-	maxLicenseSize = 1 << 20
-)
+// minCoverage is the share of a licence file, in percent, that must match known
+// texts before its licence is believed; the Go package index uses the same figure.
+const minCoverage = 75
 
 // ModuleCache reads licences from a Go module cache. It is safe for concurrent
 // use and remembers what it found.
@@ -31,9 +23,6 @@ type ModuleCache struct {
 	known map[string]string
 	scan  func() (*licensecheck.Scanner, error)
 }
-
-// licenseFile is what files with a licence are called.
-var licenseFile = regexp.MustCompile(`(?i)^(un)?(licen[cs]e|copying)([-._].*)?$`)
 
 // NewModuleCache returns a finder over dir, the folder that
 // "go env GOMODCACHE" prints. A folder that does not exist finds nothing.
@@ -64,7 +53,7 @@ func newScanner() (*licensecheck.Scanner, error) {
 }
 
 // License returns the SPDX expression for the licence files in the module's
-// root folder, several joined by AND, or "" if the module is not in the cache
+// root folder, several joined by AND, or by OR if their file leaves the choice, or "" if the module is not in the cache
 // or its text is not recognised.
 func (c *ModuleCache) License(path, version string) string {
 	c.mu.Lock()
@@ -79,44 +68,30 @@ func (c *ModuleCache) License(path, version string) string {
 }
 
 func (c *ModuleCache) find(path, version string) string {
-	escapedPath, err := module.EscapePath(path)
-	if err != nil {
-		return ""
-	}
-	escapedVersion, err := module.EscapeVersion(version)
-	if err != nil {
-		return ""
-	}
-	root, err := os.OpenRoot(filepath.Join(c.dir, filepath.FromSlash(escapedPath)+"@"+escapedVersion))
+	root, err := modcache.Open(c.dir, path, version)
 	if err != nil {
 		return ""
 	}
 	defer root.Close() //nolint:errcheck // read only
-	entries, err := fs.ReadDir(root.FS(), ".")
+	texts, err := modcache.Licenses(root.FS())
 	if err != nil {
 		return ""
 	}
 	var ids []string
-	for _, e := range entries {
-		if e.Type().IsRegular() && licenseFile.MatchString(e.Name()) {
-			ids = append(ids, c.identify(root.FS(), e)...)
-		}
+	for _, text := range texts {
+		ids = append(ids, c.identify(text.Content)...)
 	}
 	slices.Sort(ids)
-	return strings.Join(slices.Compact(ids), " AND ")
+	ids = slices.Compact(ids)
+	if len(ids) == 1 {
+		return strings.Trim(ids[0], "()")
+	}
+	return strings.Join(ids, " AND ")
 }
 
-// identify returns the SPDX identifiers found in one licence file.
-func (c *ModuleCache) identify(fsys fs.FS, e fs.DirEntry) []string {
+// identify returns the SPDX identifiers found in one text.
+func (c *ModuleCache) identify(text []byte) []string {
 	scanner, err := c.scan()
-	if err != nil {
-		return nil
-	}
-	info, err := e.Info()
-	if err != nil || info.Size() > maxLicenseSize {
-		return nil
-	}
-	text, err := fs.ReadFile(fsys, e.Name())
 	if err != nil {
 		return nil
 	}
@@ -130,8 +105,17 @@ func (c *ModuleCache) identify(fsys fs.FS, e fs.DirEntry) []string {
 			ids = append(ids, m.ID)
 		}
 	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	if len(ids) > 1 && choice.Match(text[:coverage.Match[0].Start]) {
+		return []string{"(" + strings.Join(ids, " OR ") + ")"}
+	}
 	return ids
 }
+
+// choice is how the words before several licences in one file say that users choose
+// one of them.
+var choice = regexp.MustCompile(`(?i)\bat your (option|choice)\b|\beither\b|\bdual[- ]licensed\b`)
 
 // listed says whether an identifier is on SPDX's licence list. The texts that
 // licensecheck knows beyond that list have names that no other tool knows.

@@ -176,6 +176,15 @@ func TestLicensesFromTheModuleCache(t *testing.T) {
 			t.Errorf("licence of %s = %q, want %q", path, known[path], want)
 		}
 	}
+	// Its file leaves the choice, and another is about its documentation.
+	const choice = "github.com/spdx/tools-golang"
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Version}}", choice).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := cache.License(choice, strings.TrimSpace(string(out))), "Apache-2.0 OR GPL-2.0"; got != want {
+		t.Errorf("licence of %s = %q, want %q", choice, got, want)
+	}
 	empty := sbom.NewModuleCache(filepath.Join(t.TempDir(), "missing"))
 	if got := empty.License("github.com/google/go-cmp", "v0.7.0"); got != "" {
 		t.Errorf("a missing cache knows %q", got)

@@ -61,7 +61,7 @@ and at any time. The network is used for --windows-base only.`,
 		if err != nil {
 			return explain(err)
 		}
-		opts, err := flags.options()
+		opts, err := flags.options(cmd.Context())
 		if err != nil {
 			return explain(err)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/modcache"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
@@ -119,7 +120,7 @@ func (p *packFlags) scan(ctx context.Context, args []string, version packager.Ve
 
 // options gathers what flags and environment say. The current folder says
 // nothing: the executables may come from elsewhere.
-func (p *packFlags) options() (packager.PackOptions, error) {
+func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
 	detected, err := packager.DetectMetadata(p.app.LookupEnv)
 	if err != nil {
 		return packager.PackOptions{}, err
@@ -138,7 +139,7 @@ func (p *packFlags) options() (packager.PackOptions, error) {
 	if opts.WindowsBases, err = p.bases(); err != nil {
 		return packager.PackOptions{}, err
 	}
-	if dir := p.moduleCache(); dir != "" {
+	if dir := moduleCache(ctx, p.app); dir != "" {
 		opts.Licenses = sbom.NewModuleCache(dir)
 	}
 	if cache := p.cacheDir(); cache != "" && !p.noCache {
@@ -162,14 +163,17 @@ func (p *packFlags) bases() ([]packager.Base, error) {
 	return all, nil
 }
 
-// moduleCache is where Go keeps modules: GOMODCACHE, else below GOPATH.
-// https://go.dev/ref/mod#environment-variables
-func (p *packFlags) moduleCache() string {
-	if dir := p.app.Env("GOMODCACHE"); dir != "" {
+// moduleCache is where Go keeps modules: GOMODCACHE, else where the go command
+// has it, else below GOPATH. https://go.dev/ref/mod#environment-variables
+func moduleCache(ctx context.Context, app *cli.App) string {
+	if dir := app.Env("GOMODCACHE"); dir != "" {
 		return dir
 	}
-	home := places.Of(p.app.LookupEnv).Home()
-	gopath := filepath.SplitList(p.app.Env("GOPATH"))
+	if found, err := modcache.Ask(ctx, app.LookupEnv); err == nil {
+		return found.ModuleCache
+	}
+	home := places.Of(app.LookupEnv).Home()
+	gopath := filepath.SplitList(app.Env("GOPATH"))
 	switch {
 	case len(gopath) > 0 && gopath[0] != "":
 		return filepath.Join(gopath[0], "pkg", "mod")
@@ -220,6 +224,8 @@ func report(app *cli.App, e packager.Event) {
 		app.Statusf("%-9s %s (%s)", e.Kind, e.Subject, cli.Size(e.Size))
 	case packager.EventTagged:
 		app.Statusf("%-9s %s", e.Kind, e.Subject)
+	case packager.EventUnlicensed:
+		app.Warnf("the bills of materials do not say the licences of %s: run go mod download first, or fleeting-plugin licenses --beside where the executables are built", e.Subject)
 	default:
 		app.Logger().Debug("step", "kind", string(e.Kind), "subject", e.Subject)
 	}

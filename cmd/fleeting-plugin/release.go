@@ -130,7 +130,7 @@ func (f *releaseFlags) prepare(ctx context.Context, app *cli.App, pack *packFlag
 	for _, w := range warnings {
 		app.Warnf("%s", w)
 	}
-	if f.opts.PackOptions, err = pack.options(); err != nil || f.opts.Signer == nil {
+	if f.opts.PackOptions, err = pack.options(ctx); err != nil || f.opts.Signer == nil {
 		return dist, err
 	}
 	said := f.opts.Metadata

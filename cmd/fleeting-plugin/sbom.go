@@ -18,7 +18,7 @@ import (
 
 // newSBOMCmd writes the bill of materials of a file.
 func newSBOMCmd(app *cli.App) *cobra.Command {
-	var format, name, release string
+	var format, name, release, licenses string
 	cmd := &cobra.Command{
 		Use:   "sbom EXECUTABLE",
 		Short: "Write the bill of materials of a Go executable",
@@ -31,13 +31,13 @@ version and the build settings. Licences come from the module cache.`,
 	cmd.Flags().StringVar(&format, "format", "spdx", "`spdx|cyclonedx`: SPDX 2.3 or CycloneDX 1.6, both JSON")
 	cmd.Flags().StringVar(&name, "name", "", "`NAME` of the release (default: the main module)")
 	cmd.Flags().StringVar(&release, "release", "", "`VERSION` of the release (default: the main module's)")
+	cmd.Flags().StringVar(&licenses, "licenses", "", "licence of the program as an SPDX `EXPRESSION`")
 	app.MapError(sbom.ErrNoBuildInfo, cli.Failed, "build it with Go, and without tools that strip the build information")
-	cmd.RunE = func(_ *cobra.Command, args []string) error {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if info, err := os.Stat(args[0]); err == nil && info.IsDir() {
 			return cli.Hint(cli.Usagef("%s is a folder", args[0]), "name an executable in it, such as dist/linux/amd64/plugin")
 		}
-		flags := packFlags{app: app}
-		exe, err := sbom.ReadFile(args[0], sbom.Options{Licenses: sbom.NewModuleCache(flags.moduleCache())})
+		exe, err := sbom.ReadFile(args[0], sbom.Options{Licenses: sbom.NewModuleCache(moduleCache(cmd.Context(), app))})
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				err = cli.Hint(cli.WithCode(err, cli.Usage), "name an executable, such as dist/linux/amd64/plugin")
@@ -50,7 +50,7 @@ version and the build settings. Licences come from the module cache.`,
 		}
 		doc, err := sbom.New(sbom.Info{
 			Name:    cmp.Or(name, exe.Main.Path, exe.Name),
-			Version: cmp.Or(strings.TrimPrefix(release, "v"), strings.TrimPrefix(known(exe.Main.Version), "v"), "unknown"), Created: created,
+			Version: cmp.Or(strings.TrimPrefix(release, "v"), strings.TrimPrefix(known(exe.Main.Version), "v"), "unknown"), Created: created, License: licenses,
 			Tool: "fleeting-plugin", ToolVersion: cli.NewVersion("fleeting-plugin", version, revision).Version,
 		}, exe)
 		if err != nil {

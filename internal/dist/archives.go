@@ -9,13 +9,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/notices"
 )
 
 // ArchiveOptions say what goes into the archives. All are needed.
@@ -52,15 +55,20 @@ func (a archive) url(version string) string {
 }
 
 // WriteArchives writes into dir, beside the executables that are there, a zip file
-// of them for each platform of Windows and macOS, a manifest for Scoop
+// of them, their licence and that of all that is linked into them, which lies there
+// too, for each platform of Windows and macOS, a manifest for Scoop
 // (https://github.com/ScoopInstaller/Scoop/wiki/App-Manifests) and a formula for
 // Homebrew (https://docs.brew.sh/Formula-Cookbook), both of which name the zip
 // files by their digests. Platforms without executables are left out. The same
 // executables give the same bytes.
 func WriteArchives(dir string, opts ArchiveOptions) error {
-	license, err := os.ReadFile(opts.License)
-	if err != nil {
-		return err
+	texts := map[string][]byte{}
+	for name, path := range map[string]string{"LICENSE": opts.License, notices.FileName: filepath.Join(dir, notices.FileName)} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		texts[name] = content
 	}
 	written := map[string]archive{}
 	for _, name := range archivePlatforms() {
@@ -68,7 +76,7 @@ func WriteArchives(dir string, opts ArchiveOptions) error {
 		if err != nil {
 			return err
 		}
-		a, err := writeArchive(dir, p, license, opts)
+		a, err := writeArchive(dir, p, texts, opts)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
@@ -80,7 +88,7 @@ func WriteArchives(dir string, opts ArchiveOptions) error {
 	return errors.Join(writeScoop(dir, opts.Version, written), writeFormula(dir, opts.Version, written))
 }
 
-func writeArchive(dir string, p artifact.Platform, license []byte, opts ArchiveOptions) (archive, error) {
+func writeArchive(dir string, p artifact.Platform, texts map[string][]byte, opts ArchiveOptions) (archive, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
 	add := func(name string, mode os.FileMode, content []byte) error {
@@ -101,7 +109,12 @@ func writeArchive(dir string, p artifact.Platform, license []byte, opts ArchiveO
 			return archive{}, err
 		}
 	}
-	if err := errors.Join(add("LICENSE", 0o644, license), z.Close()); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if err := add(name, 0o644, texts[name]); err != nil {
+			return archive{}, err
+		}
+	}
+	if err := z.Close(); err != nil {
 		return archive{}, err
 	}
 	a := archive{Name: fmt.Sprintf("%s_%s_%s_%s.zip", tool, opts.Version, p.OS(), p.Arch()), platform: p}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/dist"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/notices"
 )
 
 // archived writes archives of executables that say which they are.
@@ -29,6 +30,9 @@ func archived(t *testing.T, platforms ...string) string {
 				t.Fatal(err)
 			}
 		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, notices.FileName), []byte("all texts"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	license := filepath.Join(t.TempDir(), "LICENSE")
 	if err := os.WriteFile(license, []byte("MIT"), 0o644); err != nil {
@@ -57,10 +61,10 @@ func TestArchives(t *testing.T) {
 	dir, again := archived(t, all...), archived(t, all...)
 	for name, want := range map[string]map[string]string{
 		"fleeting-plugin_1.2.3_windows_amd64.zip": {
-			"fleeting-plugin.exe": "fleeting-plugin-windows-amd64.exe", "fleeting-plugin-openstack.exe": "fleeting-plugin-openstack-windows-amd64.exe", "LICENSE": "MIT",
+			"fleeting-plugin.exe": "fleeting-plugin-windows-amd64.exe", "fleeting-plugin-openstack.exe": "fleeting-plugin-openstack-windows-amd64.exe", "LICENSE": "MIT", "THIRD_PARTY_NOTICES.txt": "all texts",
 		},
 		"fleeting-plugin_1.2.3_darwin_arm64.zip": {
-			"fleeting-plugin": "fleeting-plugin-darwin-arm64", "fleeting-plugin-openstack": "fleeting-plugin-openstack-darwin-arm64", "LICENSE": "MIT",
+			"fleeting-plugin": "fleeting-plugin-darwin-arm64", "fleeting-plugin-openstack": "fleeting-plugin-openstack-darwin-arm64", "LICENSE": "MIT", "THIRD_PARTY_NOTICES.txt": "all texts",
 		},
 	} {
 		z, err := zip.OpenReader(filepath.Join(dir, name))
@@ -78,7 +82,7 @@ func TestArchives(t *testing.T) {
 				t.Fatal(err)
 			}
 			got[f.Name] = string(content)
-			if executable := f.Mode().Perm() == 0o755; executable != (f.Name != "LICENSE") {
+			if executable := f.Mode().Perm() == 0o755; executable != strings.HasPrefix(f.Name, "fleeting-plugin") {
 				t.Errorf("%s of %s has mode %v", f.Name, name, f.Mode())
 			}
 		}

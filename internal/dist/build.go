@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -53,21 +52,29 @@ type File struct {
 
 // Build writes, for each platform, the plugin where `fleeting-plugin package`
 // looks for it (plugin/OS/ARCH/plugin), both executables under the names that
-// people download (bin/NAME-OS-ARCH), and bin/SHA256SUMS. The folders bin and
-// plugin of an earlier build go first. It returns all files, sorted by path.
+// people download (bin/NAME-OS-ARCH), the licences of what is linked into them
+// (beside the plugin, in bin, and for each executable notices/NAME-OS-ARCH.txt),
+// and bin/SHA256SUMS. The folders bin, plugin and notices of an earlier build go
+// first. It returns all files, sorted by path. A module that has no licence text
+// is an error, [notices.ErrNoText].
 func Build(ctx context.Context, opts Options) ([]File, error) {
 	out, err := filepath.Abs(opts.Out)
 	if err != nil {
 		return nil, err
 	}
 	// SHA256SUMS and what is packaged are all that is there.
-	if err := errors.Join(os.RemoveAll(filepath.Join(out, "bin")), os.RemoveAll(filepath.Join(out, "plugin"))); err != nil {
-		return nil, err
+	for _, dir := range []string{"bin", "plugin", noticesDir} {
+		if err := os.RemoveAll(filepath.Join(out, dir)); err != nil {
+			return nil, err
+		}
 	}
 	for _, p := range opts.Platforms {
 		if err := buildPlatform(ctx, opts, p, out); err != nil {
 			return nil, fmt.Errorf("building for %s: %w", p, err)
 		}
+	}
+	if err := writeNotices(ctx, opts, out); err != nil {
+		return nil, err
 	}
 	if err := WriteSums(filepath.Join(out, "bin")); err != nil {
 		return nil, err

@@ -31,6 +31,7 @@ func module(t *testing.T) string {
 	}
 	const source = "package main\n\nvar version, revision string\n\nfunc main() { println(version, revision) }\n"
 	write("go.mod", "module example.test/m\n\ngo 1.26.0\n")
+	write("LICENSE", "our own licence\n")
 	write("cmd/"+pluginName+"/main.go", source)
 	write("cmd/"+toolName+"/main.go", source)
 	for _, args := range [][]string{{"init", "-q"}, {"add", "."}} {
@@ -57,7 +58,7 @@ func TestBuild(t *testing.T) {
 	out := t.TempDir()
 	// What an earlier build made is of another version, and would be summed,
 	// signed and packaged with this one's.
-	for _, left := range []string{"bin/" + pluginName + "-linux-riscv64", "plugin/linux/riscv64/plugin", "plugin/linux/amd64/NOTES"} {
+	for _, left := range []string{"bin/" + pluginName + "-linux-riscv64", "plugin/linux/riscv64/plugin", "plugin/linux/amd64/NOTES", "notices/left.txt"} {
 		path := filepath.Join(out, left)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o755)); err != nil {
 			t.Fatal(err)
@@ -76,11 +77,18 @@ func TestBuild(t *testing.T) {
 	}
 	want := []string{
 		"bin/SHA256SUMS",
+		"bin/THIRD_PARTY_NOTICES.txt",
 		"bin/fleeting-plugin-linux-amd64",
 		"bin/fleeting-plugin-openstack-linux-amd64",
 		"bin/fleeting-plugin-openstack-windows-arm64.exe",
 		"bin/fleeting-plugin-windows-arm64.exe",
+		"notices/fleeting-plugin-linux-amd64.txt",
+		"notices/fleeting-plugin-openstack-linux-amd64.txt",
+		"notices/fleeting-plugin-openstack-windows-arm64.exe.txt",
+		"notices/fleeting-plugin-windows-arm64.exe.txt",
+		"plugin/linux/amd64/THIRD_PARTY_NOTICES.txt",
 		"plugin/linux/amd64/plugin",
+		"plugin/windows/arm64/THIRD_PARTY_NOTICES.txt",
 		"plugin/windows/arm64/plugin.exe",
 	}
 	if diff := cmp.Diff(want, paths); diff != "" {
@@ -90,8 +98,8 @@ func TestBuild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(string(sums), "\n"); got != 4 {
-		t.Errorf("SHA256SUMS has %d lines, want 4:\n%s", got, sums)
+	if got := strings.Count(string(sums), "\n"); got != 5 {
+		t.Errorf("SHA256SUMS has %d lines, want 5:\n%s", got, sums)
 	}
 }
 

@@ -131,7 +131,9 @@ func (l *lab) publish(t *testing.T, title, pkg, ldflags string) published {
 	t.Helper()
 	dist := filepath.Join(l.dir, "dist", title)
 	for _, arch := range architectures() {
-		compile(t, arch, ldflags, filepath.Join(dist, "linux", arch, "plugin"), pkg)
+		plugin := filepath.Join(dist, "linux", arch, "plugin")
+		compile(t, arch, ldflags, plugin, pkg)
+		run(t, nil, "go", "run", toolPackage, "licenses", "--license", "../../LICENSE", "--beside", plugin)
 	}
 	p := published{title: title, image: l.registry.Host + "/" + owner + "/" + title}
 	p.version = reported(t, filepath.Join(dist, "linux", architectures()[0], "plugin"))
@@ -161,11 +163,19 @@ func (l *lab) publish(t *testing.T, title, pkg, ldflags string) published {
 // it to the registry.
 func (l *lab) publishTool(t *testing.T) {
 	l.tool = published{title: "fleeting-plugin", image: l.registry.Host + "/" + owner + "/fleeting-plugin", version: openstackVersion}
-	opts := toolimage.Options{Version: openstackVersion, Created: time.Unix(0, 0), Executables: map[string]string{}}
+	license, err := toolimage.CertificatesLicense(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := toolimage.Options{
+		Version: openstackVersion, Created: time.Unix(0, 0), CertificatesLicense: license,
+		Executables: map[string]string{}, Notices: map[string]string{},
+	}
 	for _, arch := range architectures() {
 		file := filepath.Join(l.dir, "tool", arch)
 		compile(t, arch, "-X main.version="+openstackVersion, file, toolPackage)
-		opts.Executables["linux/"+arch] = file
+		writeFile(t, file+".txt", run(t, nil, "go", "run", toolPackage, "licenses", "--license", "../../LICENSE", file))
+		opts.Executables["linux/"+arch], opts.Notices["linux/"+arch] = file, file+".txt"
 	}
 	layout := filepath.Join(l.dir, "tool", "layout")
 	index, err := toolimage.Build(t.Context(), layout, opts)

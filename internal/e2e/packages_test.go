@@ -18,12 +18,22 @@ func testPackages(t *testing.T, l *lab) {
 		"fleeting-plugin=" + filepath.Join(l.dir, "tool", arch),
 		"fleeting-plugin-openstack=" + filepath.Join(l.dir, "dist", l.openstack.title, "linux", arch, "plugin"),
 	}
-	out := filepath.Join(l.dir, "packages")
+	out, notices := filepath.Join(l.dir, "packages"), filepath.Join(l.dir, "notices")
+	l.report.check(t, "fleeting-plugin", "licences of what is packaged", func(t *testing.T) {
+		if err := os.MkdirAll(notices, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		for _, executable := range executables {
+			_, file, _ := strings.Cut(executable, "=")
+			text := run(t, nil, filepath.Join(l.dir, "tool", arch), "licenses", "--license", "../../LICENSE", file)
+			writeFile(t, filepath.Join(notices, filepath.Base(file)+".txt"), text)
+		}
+	})
 	l.report.check(t, "make", "manual pages and completions", l.makeShare)
 	l.report.check(t, "nfpm", "make .deb and .rpm packages, twice the same", func(t *testing.T) {
 		again := filepath.Join(t.TempDir(), "again")
 		pack := func(dir string, executables ...string) {
-			args := []string{"run", "-C", "../dist/packages", ".", "-o", dir, "-version", openstackVersion, "-arch", arch, "-license", "../../../LICENSE", "-share", l.share()}
+			args := []string{"run", "-C", "../dist/packages", ".", "-o", dir, "-version", openstackVersion, "-arch", arch, "-notices", notices, "-share", l.share()}
 			run(t, []string{"SOURCE_DATE_EPOCH=1700000000"}, "go", append(args, executables...)...)
 		}
 		pack(out, executables...)
@@ -81,10 +91,17 @@ func (l *lab) runInstalled(t *testing.T, root string) {
 	}
 	l.serveHere(t, l.openstack, "E2E_PLUGIN="+filepath.Join(root, "usr/bin/fleeting-plugin-openstack"))
 	for _, name := range []string{"fleeting-plugin", "fleeting-plugin-openstack"} {
-		license, err := os.ReadFile(filepath.Join(root, "usr/share/doc", name, "copyright"))
-		if err != nil || !strings.Contains(string(license), "MIT License") {
+		text, err := os.ReadFile(filepath.Join(root, "usr/share/doc", name, "copyright"))
+		if err != nil || !strings.Contains(string(text), "MIT License") {
 			t.Errorf("the licence in %s: %v", name, err)
 		}
+		linked := modulesOf(t, filepath.Join(root, "usr/bin", name))
+		for _, module := range linked {
+			if !strings.Contains(string(text), "\n"+module+": ") {
+				t.Errorf("the licences in %s have none of %s", name, module)
+			}
+		}
+		t.Logf("%s: %d modules, licences of %d bytes", name, len(linked), len(text))
 	}
 	pages := 0
 	for path, content := range l.shared(t) {
@@ -101,6 +118,22 @@ func (l *lab) runInstalled(t *testing.T, root string) {
 		t.Error("there is no manual page")
 	}
 	l.complete(t, root)
+}
+
+// modulesOf are the modules that are linked into an executable, as `go version -m`
+// says them.
+func modulesOf(t *testing.T, executable string) []string {
+	t.Helper()
+	var modules []string
+	for line := range strings.Lines(run(t, nil, "go", "version", "-m", executable)) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == "dep" {
+			modules = append(modules, fields[1]+" "+fields[2])
+		}
+	}
+	if len(modules) < 10 {
+		t.Errorf("%s has %d modules only", executable, len(modules))
+	}
+	return modules
 }
 
 // shared is what lies below share, in the packages of both executables: paths

@@ -1,6 +1,6 @@
 // Package toolimage makes the container image of fleeting-plugin: an OCI image
-// index whose images hold the executable, the root certificates that it needs
-// to speak to registries, and nothing else; no shell, no package manager, no
+// index whose images hold the executable, the licences of what is in it, the root
+// certificates that it needs to speak to registries, and nothing else; no shell, no package manager, no
 // user database. It runs as user 65532 unless told otherwise, and needs no
 // file of its own to be writable.
 //
@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,12 +31,15 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/notices"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
 const (
 	executablePath   = "fleeting-plugin"
 	certificatesPath = "etc/ssl/certs/ca-certificates.crt"
+	// licensesDir is where scanners of images look for texts.
+	licensesDir = "licenses/"
 	// user is neither root nor anybody's: runAsNonRoot is content with it.
 	user = "65532:65532"
 	// compression is the level of packager's layers.
@@ -49,6 +54,12 @@ type Options struct {
 	// Executables maps platforms ("linux/arm64", "linux/arm/v7") to static
 	// executables. Only Linux has images without a base.
 	Executables map[string]string
+	// Notices maps the same platforms to the licences of everything in their
+	// executables. There is one for each.
+	Notices map[string]string
+	// CertificatesLicense is the licence of the root certificates; see the function
+	// of that name.
+	CertificatesLicense []byte
 	// Version becomes the tag of the layout, and an annotation.
 	Version string
 	// Revision is the commit that was built, or "".
@@ -84,16 +95,19 @@ func Build(ctx context.Context, dir string, opts Options) (ocispec.Descriptor, e
 	if len(opts.Executables) == 0 || opts.Version == "" {
 		return ocispec.Descriptor{}, fmt.Errorf("%w: executables and a version are needed", ErrInput)
 	}
+	if len(opts.CertificatesLicense) == 0 {
+		return ocispec.Descriptor{}, fmt.Errorf("%w: there is no licence of the certificates", ErrInput)
+	}
 	layout, err := ociregistry.CreateLayout(ctx, dir)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
-	certificates, err := certificatesLayer(opts.Created)
+	roots, err := certificatesLayer(opts)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
 	var platforms []artifact.Platform
-	paths := map[artifact.Platform]string{}
+	paths, texts := map[artifact.Platform]string{}, map[artifact.Platform]string{}
 	for name, path := range opts.Executables {
 		platform, err := artifact.ParsePlatform(name)
 		if err != nil {
@@ -102,16 +116,19 @@ func Build(ctx context.Context, dir string, opts Options) (ocispec.Descriptor, e
 		if platform.OS() != "linux" {
 			return ocispec.Descriptor{}, fmt.Errorf("%w: %s: images without a base are for linux", ErrInput, name)
 		}
-		platforms, paths[platform] = append(platforms, platform), path
+		if opts.Notices[name] == "" {
+			return ocispec.Descriptor{}, fmt.Errorf("%w: %s: there are no licences of what is in it", ErrInput, name)
+		}
+		platforms, paths[platform], texts[platform] = append(platforms, platform), path, opts.Notices[name]
 	}
 	slices.SortFunc(platforms, artifact.Platform.Compare)
 	var images []ocispec.Descriptor
 	for _, platform := range platforms {
-		executable, err := executableLayer(paths[platform], opts.Created)
+		executable, err := executableLayer(paths[platform], texts[platform], opts.Created)
 		if err != nil {
 			return ocispec.Descriptor{}, err
 		}
-		image, err := pushImage(ctx, layout, platform, opts, certificates, executable)
+		image, err := pushImage(ctx, layout, platform, opts, roots, executable)
 		if err != nil {
 			return ocispec.Descriptor{}, fmt.Errorf("image for %s: %w", platform, err)
 		}
@@ -132,24 +149,56 @@ type layer struct {
 	diffID  digest.Digest
 }
 
-func executableLayer(path string, created time.Time) (layer, error) {
+func executableLayer(path, texts string, created time.Time) (layer, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return layer{}, err
 	}
-	return newLayer(created, entry{executablePath, 0o755, content})
+	licenses, err := os.ReadFile(texts)
+	if err != nil {
+		return layer{}, err
+	}
+	return newLayer(created, entry{executablePath, 0o755, content}, entry{licensesDir + notices.FileName, 0o644, licenses})
 }
 
 // certificatesLayer holds the roots that Mozilla trusts, as the Go project
-// packages them.
-func certificatesLayer(created time.Time) (layer, error) {
+// packages them, and their licence.
+func certificatesLayer(opts Options) (layer, error) {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
 		if err := pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}); err != nil {
 			return layer{}, err
 		}
 	}
-	return newLayer(created, entry{certificatesPath, 0o644, all.Bytes()})
+	return newLayer(opts.Created, entry{certificatesPath, 0o644, all.Bytes()}, entry{licensesDir + "ca-certificates.txt", 0o644, opts.CertificatesLicense})
+}
+
+// certificates is the module that the certificates come from.
+const certificates = "golang.org/x/crypto/x509roots/fallback"
+
+// CertificatesLicense returns the licence of the root certificates that this program
+// is built with, from the module that the go.mod of the current folder names. The
+// error is [notices.ErrNoText], or that of the go command.
+func CertificatesLicense(ctx context.Context) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-mod=readonly", "-m", "-f", "{{.Version}} {{.Dir}}", certificates)
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("asking the go command for %s: %w", certificates, err)
+	}
+	version, dir, _ := strings.Cut(strings.TrimSpace(string(out)), " ")
+	text, err := os.ReadFile(filepath.Join(dir, "LICENSE"))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s@%s: %w", notices.ErrNoText, certificates, version, err)
+	}
+	head := fmt.Sprintf(`/%s has the root certificates that Mozilla
+includes in NSS (lib/ckfw/builtins/certdata.txt at
+https://hg.mozilla.org/projects/nss), under the Mozilla Public License 2.0
+(https://www.mozilla.org/MPL/2.0/). They were taken, unchanged, from the Go module
+%s %s,
+which is under this licence:
+
+`, certificatesPath, certificates, version)
+	return append([]byte(head), text...), nil
 }
 
 type entry struct {
@@ -158,26 +207,28 @@ type entry struct {
 	content []byte
 }
 
-// newLayer packs one file, below the folders that lead to it.
-func newLayer(created time.Time, file entry) (layer, error) {
+// newLayer packs files, each below the folders that lead to it.
+func newLayer(created time.Time, files ...entry) (layer, error) {
 	var archive, packed bytes.Buffer
 	w := tar.NewWriter(&archive)
 	header := func(kind byte, name string, mode, size int64) error {
 		return w.WriteHeader(&tar.Header{Typeflag: kind, Name: name, Mode: mode, Size: size, ModTime: created, Format: tar.FormatUSTAR})
 	}
-	for i, c := range file.name {
-		if c != '/' {
-			continue
+	for _, file := range files {
+		for i, c := range file.name {
+			if c != '/' {
+				continue
+			}
+			if err := header(tar.TypeDir, file.name[:i+1], 0o755, 0); err != nil {
+				return layer{}, err
+			}
 		}
-		if err := header(tar.TypeDir, file.name[:i+1], 0o755, 0); err != nil {
+		if err := header(tar.TypeReg, file.name, file.mode, int64(len(file.content))); err != nil {
 			return layer{}, err
 		}
-	}
-	if err := header(tar.TypeReg, file.name, file.mode, int64(len(file.content))); err != nil {
-		return layer{}, err
-	}
-	if _, err := w.Write(file.content); err != nil {
-		return layer{}, err
+		if _, err := w.Write(file.content); err != nil {
+			return layer{}, err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return layer{}, err

@@ -3,8 +3,9 @@
 //
 //	packages -o build/packages -version 1.2.3 -arch amd64 NAME=FILE ...
 //
-// A package holds one executable, in /usr/bin, its licence, and what lies in
-// -share/NAME, such as its manual page, below /usr/share. The time in it
+// A package holds one executable, in /usr/bin, the licences of all that is linked
+// into it, from -notices/FILE.txt, where Debian and its minimal images keep them
+// (/usr/share/doc/NAME/copyright), and what lies in -share/NAME, such as its manual page, below /usr/share. The time in it
 // comes from SOURCE_DATE_EPOCH. The command has a module of its own, so that
 // nothing else of ours depends on nfpm.
 package main
@@ -36,7 +37,7 @@ func main() {
 
 // options are what all packages of a run have in common.
 type options struct {
-	out, version, arch, license, share string
+	out, version, arch, notices, share string
 	made                               time.Time
 }
 
@@ -46,7 +47,7 @@ func run(args []string, getenv func(string) string, stdout io.Writer) error {
 	flags.StringVar(&opts.out, "o", "build/packages", "folder to write to")
 	flags.StringVar(&opts.version, "version", "", "version, without v")
 	flags.StringVar(&opts.arch, "arch", "amd64", "architecture, as Go names it")
-	flags.StringVar(&opts.license, "license", "LICENSE", "file with the licence")
+	flags.StringVar(&opts.notices, "notices", "build/dist/notices", "folder with the licences in each FILE, as its name and .txt")
 	flags.StringVar(&opts.share, "share", "", "folder with files for /usr/share, in a folder for each NAME")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -117,7 +118,7 @@ func write(opts options, format, name, file string) (path string, err error) {
 		Homepage: "https://github.com/radome-io/fleeting-plugin-openstack", License: "MIT", MTime: opts.made,
 		Overridables: nfpm.Overridables{RPM: nfpm.RPM{BuildHost: "localhost"}, Contents: files.Contents{
 			{Source: file, Destination: "/usr/bin/" + name, FileInfo: owned(0o755)},
-			{Source: opts.license, Destination: "/usr/share/doc/" + name + "/copyright", FileInfo: owned(0o644)},
+			{Source: filepath.Join(opts.notices, filepath.Base(file)+".txt"), Destination: "/usr/share/doc/" + name + "/copyright", FileInfo: owned(0o644)},
 		}},
 	})
 	for target, source := range shared {

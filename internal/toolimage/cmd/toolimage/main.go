@@ -3,7 +3,8 @@
 //
 //	toolimage -o build/image -version 1.2.3 linux/amd64=FILE linux/arm64=FILE
 //
-// The time in it comes from SOURCE_DATE_EPOCH.
+// The licences of what is in FILE are in -notices/FILE.txt. The time in the image
+// comes from SOURCE_DATE_EPOCH.
 package main
 
 import (
@@ -13,6 +14,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -32,9 +34,10 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, out io.Writer) error {
-	opts := toolimage.Options{Executables: map[string]string{}, Created: time.Unix(0, 0)}
+	opts := toolimage.Options{Executables: map[string]string{}, Notices: map[string]string{}, Created: time.Unix(0, 0)}
 	flags := flag.NewFlagSet("toolimage", flag.ContinueOnError)
 	dir := flags.String("o", "build/image", "folder of the layout")
+	texts := flags.String("notices", "build/dist/notices", "folder with the licences of what is in each FILE")
 	flags.StringVar(&opts.Version, "version", "", "version, without v")
 	flags.StringVar(&opts.Revision, "revision", "", "commit of the sources")
 	flags.StringVar(&opts.Source, "source", "https://github.com/radome-io/fleeting-plugin-openstack", "link to the code")
@@ -46,8 +49,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, out io.
 		if !ok {
 			return fmt.Errorf("%s: want PLATFORM=FILE", arg)
 		}
-		opts.Executables[platform] = path
+		opts.Executables[platform], opts.Notices[platform] = path, filepath.Join(*texts, filepath.Base(path)+".txt")
 	}
+	license, err := toolimage.CertificatesLicense(ctx)
+	if err != nil {
+		return err
+	}
+	opts.CertificatesLicense = license
 	if epoch := getenv("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil {
