@@ -9,6 +9,7 @@ GO        ?= go
 LIKE      := CGO_ENABLED=0 GOFLAGS='$(shell $(GO) env GOFLAGS) -trimpath'
 TOOL      := $(LIKE) $(GO) tool -modfile=internal/tools/go.mod
 ACTIONLINT := $(LIKE) $(GO) tool -modfile=internal/tools/actionlint/go.mod actionlint
+GOVULNCHECK := $(LIKE) $(GO) tool -modfile=$(CURDIR)/internal/tools/govulncheck/go.mod govulncheck
 LINT      := $(LIKE) $(GO) tool -modfile=$(CURDIR)/internal/tools/go.mod golangci-lint
 BUILD     := build
 # A tag may have the name of a shell command. So recipes read the version from
@@ -53,7 +54,7 @@ define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
 
-.PHONY: build test lint systems windows component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e e2e-runners fixtures docs pictures recordings \
+.PHONY: build test lint systems windows vulnerabilities component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e e2e-runners fixtures docs pictures recordings \
 	release-rehearsal ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -91,6 +92,12 @@ systems: ## vet everything for other systems, tests too, and build the commands 
 
 windows: ## run tests, and the whole life of a plugin, under Wine 10 (Debian packages, root)
 	@.ci/windows
+
+# Not part of `make ci`: it needs https://vuln.go.dev, and what it finds changes
+# without a change here. .github/workflows/vulnerabilities.yml runs it every day.
+vulnerabilities: ## look for known vulnerabilities in what we link and in tools (network)
+	$(GOVULNCHECK) ./...
+	@for dir in internal/dist/packages; do echo "govulncheck: $$dir"; (cd "$$dir" && $(GOVULNCHECK) ./...) || exit 1; done
 
 component: ## hold the GitLab component against GitLab's schema (npm)
 	@.ci/component

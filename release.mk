@@ -4,10 +4,12 @@ RELEASE_REF   ?= ghcr.io/radome-io/fleeting-plugin-openstack:$(VERSION)
 IMAGE_REF     ?= ghcr.io/radome-io/fleeting-plugin:$(VERSION)
 RELEASE_FLAGS ?= --keyless
 CHECK_FLAGS   ?=
+# The SSH keys that may sign the tag of a release, as ssh-keygen's ALLOWED SIGNERS.
+RELEASE_SIGNERS ?= $(CURDIR)/.github/release-signers
 INSTALL_FLAGS ?=
 FLEETING      := $(GO) run ./cmd/fleeting-plugin
 
-.PHONY: release-references release-ready release-files release-look release-compare release-publish release-image release-attest \
+.PHONY: release-tag release-references release-ready release-files release-look release-compare release-publish release-image release-attest \
 	release-check release-check-files release-rebuild release-promote release-show
 release-%: override export RELEASE_REF := $(RELEASE_REF)
 release-%: override export IMAGE_REF := $(IMAGE_REF)
@@ -15,6 +17,11 @@ release-%: override export IMAGE_REF := $(IMAGE_REF)
 login = if [[ -n "$${REGISTRY_USER:-}" ]]; then \
 		trap '$(FLEETING) logout "$${RELEASE_REF%%/*}"' EXIT; \
 		$(FLEETING) login "$${RELEASE_REF%%/*}" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
+
+release-tag: ## release: verify that the tag of VERSION is signed by a maintainer (RELEASE_SIGNERS)
+	@test -s "$(RELEASE_SIGNERS)" || { echo "make release-tag: $(RELEASE_SIGNERS) has no key: add the maintainers' (CONTRIBUTING.md)" >&2; exit 1; }
+	@[[ "$$(git cat-file -t "refs/tags/v$$VERSION")" == tag ]] || { echo "make release-tag: v$$VERSION is no annotated tag: git tag --sign" >&2; exit 1; }
+	git -c gpg.format=ssh -c gpg.ssh.allowedSignersFile="$(RELEASE_SIGNERS)" verify-tag "v$$VERSION"
 
 release-references: ## print what a release is published as
 	@printf '%s\n' "$$RELEASE_REF" "$$IMAGE_REF"
