@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/modcache"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/notices"
@@ -22,7 +24,7 @@ func writeNotices(ctx context.Context, opts Options, out string) error {
 	if err != nil {
 		return fmt.Errorf("the licence of the program itself: %w", err)
 	}
-	places, err := modcache.Ask(ctx, os.LookupEnv)
+	places, err := modcache.Ask(ctx, opts.lookupEnv)
 	if err != nil {
 		return err
 	}
@@ -50,6 +52,16 @@ func writeNotices(ctx context.Context, opts Options, out string) error {
 		}
 	}
 	return writeTexts(from, []string{filepath.Join(out, "bin", notices.FileName)}, all...)
+}
+
+// lookupEnv reads a variable of what the go command is called with.
+func (o Options) lookupEnv(name string) (string, bool) {
+	for _, entry := range slices.Backward(o.Env) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value, true
+		}
+	}
+	return os.LookupEnv(name)
 }
 
 func writeTexts(from notices.Options, files []string, executables ...sbom.Executable) error {
