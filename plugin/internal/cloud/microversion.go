@@ -119,33 +119,55 @@ func legacyError(base string) error {
 
 // versionProof is what is known of an endpoint of the compute service.
 type versionProof struct {
-	base string
-	err  error // nil where it takes microversions
+	base  string
+	shown bool  // its answers say which microversion they are in
+	err   error // nil where it takes microversions
 }
 
 // checkVersion makes sure, from an answer of the compute service, that it is in
-// the microversion that was asked for. Once that was seen of an endpoint, it holds.
-// Without an answer, what earlier ones showed counts, or else a question.
+// the microversion that was asked for. It looks at every answer, because what is
+// behind an address can change. An answer that does not say so leads to a question,
+// unless that was asked already. Without an answer, what earlier ones showed counts.
 func (c *Client) checkVersion(ctx context.Context, base string, answer *http.Response) error {
 	known := c.proof.Load()
 	if known != nil && known.base != base {
 		known = nil
 	}
-	if c.Microversion().IsZero() || known != nil && (known.err == nil || answer == nil) {
+	if c.Microversion().IsZero() || known != nil && answer == nil {
 		return known.result()
 	}
+	asked, answered, shown := versionsOf(answer)
 	var err error
-	switch asked, answered, ok := versionsOf(answer); {
-	case !ok:
+	switch {
+	case shown:
+		err = mismatch(base, asked, answered)
+	case known != nil && known.err == nil && !known.shown:
+		return nil
+	default:
 		if err = c.probeVersion(ctx, base); errors.Is(err, ErrTransient) {
 			return err
 		}
-	case answered != asked:
-		err = &Error{Op: "check the compute service", Kind: ErrUnsupported, Message: fmt.Sprintf(
-			"%s answered in microversion %s, and was asked for %s", withoutQuery(base), answered, asked)}
 	}
-	c.proof.Store(&versionProof{base: base, err: err})
+	c.proof.Store(&versionProof{base: base, shown: shown, err: err})
 	return err
+}
+
+// noteVersion remembers from the answer to a call that changed something whether
+// another such call may be sent. It is no failure of the call: what it made is
+// there.
+func (c *Client) noteVersion(base string, answer *http.Response) {
+	if asked, answered, shown := versionsOf(answer); shown && !asked.IsZero() && asked != answered {
+		c.proof.Store(&versionProof{base: base, shown: true, err: mismatch(base, asked, answered)})
+	}
+}
+
+// mismatch is the error for an answer in another microversion; nil for the same.
+func mismatch(base string, asked, answered Microversion) error {
+	if answered == asked {
+		return nil
+	}
+	return &Error{Op: "check the compute service", Kind: ErrUnsupported, Message: fmt.Sprintf(
+		"%s answered in microversion %s, and was asked for %s", withoutQuery(base), answered, asked)}
 }
 
 // result is what to tell a caller; nothing is known of a nil proof.

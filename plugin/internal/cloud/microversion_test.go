@@ -75,6 +75,62 @@ func TestMicroversionIsVerified(t *testing.T) {
 	}
 }
 
+// TestMicroversionIsVerifiedAgain: what is behind an address changes while the
+// plugin runs, and does not drop the tags of servers that are created from then on.
+func TestMicroversionIsVerifiedAgain(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		header  string // of answers, later
+		created bool   // by a creation, rather than a listing
+		posts   int
+	}{
+		"another":               {header: "compute 2.1"},
+		"none":                  {},
+		"another, to a create":  {header: "compute 2.1", created: true, posts: 1},
+		"as before":             {header: "compute 2.96", posts: 2},
+		"as before, to creates": {header: "compute 2.96", created: true, posts: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				header := "compute 2.96"
+				s := newStage(t, func(r *http.Request) (*http.Response, error) {
+					answer := reply(http.StatusOK, `{"servers": [], "flavors": []}`)
+					switch {
+					case r.Method == http.MethodPost && r.URL.Path == "/v2.1/servers":
+						answer = reply(http.StatusAccepted, `{"server": {"id": "`+stageServer+`"}}`)
+					case !strings.HasPrefix(r.URL.Path, "/v2.1/servers") && !strings.HasPrefix(r.URL.Path, "/v2.1/flavors"):
+						return nil, nil //nolint:nilnil // as usual
+					}
+					answer.Header = http.Header{"Content-Type": {"application/json"}}
+					if header != "" {
+						answer.Header.Set("OpenStack-API-Version", header)
+					}
+					return answer, nil
+				})
+				client := s.connect(t)
+				if _, err := client.ListServers(t.Context(), "tag", time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				header = row.header
+				if !row.created {
+					if _, err := client.ListServers(t.Context(), "tag", time.Hour); (err == nil) != (row.posts > 0) {
+						t.Errorf("listing: %v", err)
+					}
+				}
+				for range 2 {
+					if _, err := client.CreateServer(t.Context(), ServerSpec{Name: "n"}); err != nil && !errors.Is(err, ErrUnsupported) {
+						t.Errorf("creation: %v", err)
+					}
+				}
+				if posts := s.count("POST /v2.1/servers"); posts != row.posts {
+					t.Errorf("creations sent: %d, want %d", posts, row.posts)
+				}
+			})
+		})
+	}
+}
+
 // TestLegacyAPI: what the catalogue names is Nova's API from before there were
 // microversions.
 func TestLegacyAPI(t *testing.T) {

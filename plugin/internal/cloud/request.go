@@ -169,10 +169,15 @@ func (c *Client) receive(ctx context.Context, call call, answer *http.Response, 
 	}
 	// The status has said already that it was done.
 	_, _ = io.CopyN(io.Discard, answer.Body, restLimit)
-	if call.service != compute || call.changes {
+	switch {
+	case call.service != compute:
 		return nil
+	case call.changes:
+		c.noteVersion(base, answer)
+		return nil
+	default:
+		return c.checkVersion(ctx, base, answer)
 	}
-	return c.checkVersion(ctx, base, answer)
 }
 
 // head keeps the beginning of what is read.
