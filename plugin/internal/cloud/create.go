@@ -6,10 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"path"
-	"slices"
 )
 
 // ServerSpec is a server to create. IDs, not names, except for KeyName.
@@ -105,7 +103,9 @@ type Accepted struct{ ID, RequestID string }
 // is sent once: an error for which [Doubtful] holds leaves open whether the server
 // exists, after any other it does not.
 func (c *Client) CreateServer(ctx context.Context, spec ServerSpec) (accepted Accepted, err error) {
-	c.session.secrets.addSent(append(slices.Collect(maps.Values(spec.Metadata)), string(spec.UserData))...)
+	// Metadata of people is in Options.Hidden. The marks of the group are no secrets,
+	// and stand in the address of each listing.
+	c.session.secrets.addSent(string(spec.UserData))
 	err = c.do(ctx, call{
 		op: "create server " + spec.Name, method: http.MethodPost, service: compute, path: "servers",
 		body: spec.wire(), changes: true, once: true, ok: []int{http.StatusAccepted, http.StatusOK, http.StatusCreated},

@@ -49,9 +49,19 @@ func failure(op, service string, err error, changes bool, secrets *redactor) *Er
 	default:
 		return &Error{
 			Op: op, Kind: ErrTransient, Err: err, Doubtful: changes && !unsent(err),
-			Message: quote(err.Error(), messageLimit, secrets),
+			Message: quote(withoutQueries(err), messageLimit, secrets),
 		}
 	}
+}
+
+// withoutQueries is the text of an error of net/http, whose address would otherwise
+// take the place of the reason behind it.
+func withoutQueries(err error) string {
+	text := err.Error()
+	if at, ok := errors.AsType[*url.Error](err); ok {
+		text = strings.ReplaceAll(text, at.URL, withoutQuery(at.URL))
+	}
+	return text
 }
 
 // unsent reports whether the request surely never left this machine.

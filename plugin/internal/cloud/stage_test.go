@@ -105,7 +105,7 @@ func (s *stage) count(call string) (n int) {
 
 func (s *stage) options() Options {
 	return Options{
-		Cloud: "c", CloudsFile: s.clouds, Transport: s,
+		Cloud: "c", CloudsFile: s.clouds, Transport: s, Hidden: []string{stageMetadata},
 		Log: slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 }
