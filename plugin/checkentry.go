@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/nearest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
 // CheckRunner looks at what a runner's config.toml says of one of its [[runners]]
@@ -95,11 +96,11 @@ func checkPlugin(autoscaler map[string]any) []Finding {
 	}
 	// The runner takes whatever is there for a path, and anything else for a name.
 	switch info, err := os.Stat(path); {
-	case err != nil && !filepath.IsAbs(path) && !strings.HasPrefix(path, "."):
+	case err != nil && !places.IsPath(path):
 		return nil
 	case err != nil:
 		return note(subject, "%s; without the file, the runner takes it for the name of an installed plugin", err)
-	case info.IsDir() || info.Mode().Perm()&0o111 == 0 && filepath.Ext(path) != ".exe":
+	case info.IsDir() || info.Mode().Perm()&0o111 == 0 && !strings.EqualFold(filepath.Ext(path), ".exe"):
 		return note(subject, "%s is no executable file", path)
 	default:
 		return []Finding{good(subject, path+" is an executable file")}

@@ -33,8 +33,10 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 	private := filepath.Join(folder, "key")
 	marked := filepath.Join(folder, "marked")
 	openstackFile := filepath.Join(folder, "openstack")
+	windowsFile := filepath.Join(folder, "openstack.EXE")
 	for path, content := range map[string]string{
 		openstackFile: "",
+		windowsFile:   "",
 		public:        "ssh-ed25519 AAAA",
 		marked:        "\xef\xbb\xbf-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
 		private:       "-----BEGIN OPENSSH PRIVATE KEY-----\nAAAA\n-----END OPENSSH PRIVATE KEY-----\n",
@@ -85,8 +87,11 @@ func TestCheckLooksAtTheRunnersEntry(t *testing.T) {
 		"a Windows image and a key":    {"password = \"secret\"\n", "key_path = '" + private + "'\n", exitFailed, "password, which winrm needs (the image has os_type=windows)"},
 		"a Windows image, and SSH":     {"password = \"secret\"\n", "protocol = \"ssh\"\nkey_path = '" + private + "'\n", exitOK, "logs in as runner by ssh"},
 		"no executor":                  {"executor = \"instance\"\n", "", exitFailed, "WRONG  executor          is not set"},
-		"no such plugin":               {"registry.example/fleeting-plugin-openstack:1", "/nowhere/fleeting-plugin-openstack", exitOK, "note  plugin            stat /nowhere"},
-		"a plugin that cannot run":     {"registry.example/fleeting-plugin-openstack:1", openstackFile, exitOK, "is no executable file"},
+		"no such plugin":               {"registry.example/fleeting-plugin-openstack:1", "/nowhere/fleeting-plugin-openstack", exitOK, "without the file, the runner takes it"},
+		"a plugin that cannot run":     {"\"registry.example/fleeting-plugin-openstack:1\"", "'" + openstackFile + "'", exitOK, "is no executable file"},
+		"a program of Windows":         {"\"registry.example/fleeting-plugin-openstack:1\"", "'" + windowsFile + "'", exitOK, "is an executable file"},
+		"no program of Windows":        {"\"registry.example/fleeting-plugin-openstack:1\"", `'C:\nowhere\openstack.exe'`, exitOK, "without the file, the runner takes it"},
+		"no file on the drive":         {"\"registry.example/fleeting-plugin-openstack:1\"", `'C:openstack.exe'`, exitOK, "without the file, the runner takes it"},
 		"no plugin":                    {"plugin = \"registry.example/fleeting-plugin-openstack:1\"\n", "", exitUsage, "choose one with --runner: openstack"},
 		"nothing puts the key there":   {"password = \"secret\"\n", "key_path = '" + private + "'\n", exitOK, "so the image has to have it"},
 		"an image unlike any":          {"Ubuntu 24.04", "zzzz", exitFailed, `there are: "Needs 20 GB"`},

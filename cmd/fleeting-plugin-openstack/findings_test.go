@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -27,25 +28,33 @@ func TestMain(m *testing.M) {
 func TestAsksTheRunnerForItsVersion(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv("PATH", folder)
-	for script, want := range map[string]string{
-		"echo 'Version:      17.9.0'; echo 'Git revision: abc'": "17.9.0",
-		"echo 'Version:      17.9.0'; exit 1":                   "",
-		"echo nothing":                                          "",
-	} {
-		if err := os.WriteFile(filepath.Join(folder, "gitlab-runner"), []byte("#!/bin/sh\n"+script+"\n"), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if got := runnerVersion(t.Context()); got != want {
-			t.Errorf("%s: %q, want %q", script, got, want)
+	for _, row := range []struct {
+		says string
+		code int
+		want string
+	}{{"Version:      17.9.0", 0, "17.9.0"}, {"Version:      17.9.0", 1, ""}, {"nothing", 0, ""}} {
+		fakeRunner(t, folder, row.says, row.code)
+		if got := runnerVersion(t.Context()); got != row.want {
+			t.Errorf("%+v: %q", row, got)
 		}
 	}
+	fakeRunner(t, folder, "Version:      17.9.0", 0)
 	d := newDesk(t, goodServer)
 	d.rewrite(t, "password = \"secret\"\n", "password = \"secret\"\nprotocol_port = 2222\n")
-	if err := os.WriteFile(filepath.Join(folder, "gitlab-runner"), []byte("#!/bin/sh\necho 'Version:      17.9.0'\n"), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	if code, out, errs := d.run(t, "check"); code != exitFailed || !strings.Contains(out, "needs GitLab Runner 17.11.0 or later; 17.9.0 does not know it") {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+}
+
+// fakeRunner writes a gitlab-runner that says one line, another one, and ends.
+func fakeRunner(t *testing.T, folder, line string, code int) {
+	t.Helper()
+	name, script := "gitlab-runner", "#!/bin/sh\necho '%s'\necho 'Git revision: abc'\nexit %d\n"
+	if runtime.GOOS == "windows" {
+		name, script = "gitlab-runner.bat", "@echo off\r\necho %s\r\necho Git revision: abc\r\nexit %d\r\n"
+	}
+	if err := os.WriteFile(filepath.Join(folder, name), fmt.Appendf(nil, script, line, code), 0o700); err != nil { // #nosec G306 -- executable
+		t.Fatal(err)
 	}
 }
 

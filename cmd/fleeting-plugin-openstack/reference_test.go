@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -57,10 +58,13 @@ func TestTutorialShowsCheck(t *testing.T) {
 	}
 	d.rewrite(t, "password = \"secret\"", fmt.Sprintf("key_path = %q", key))
 	program := filepath.Join(filepath.Dir(d.config), program)
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
 	if err := os.WriteFile(program, nil, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	d.rewrite(t, "registry.example/fleeting-plugin-openstack:1", program)
+	d.rewrite(t, `"registry.example/fleeting-plugin-openstack:1"`, "'"+program+"'")
 	d.rewrite(t, "concurrent = 3", "concurrent = 4")
 	d.rewrite(t, "cloud = \""+sim.CloudTiny, "cloud = \""+sim.CloudPassword)
 	d.rewrite(t, "username = \"runner\"\n", "username = \"runner\"\nprotocol_port = 2222\n")

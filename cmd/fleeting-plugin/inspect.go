@@ -15,6 +15,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -72,7 +73,7 @@ func openSource(cmd *cobra.Command, registry *cli.RegistryFlags, arg string) (pa
 			return nil, "", cli.Hint(cli.Usagef("%s is a folder and holds no OCI layout", arg),
 				"name the folder that fleeting-plugin package wrote with --layout")
 		}
-		if strings.HasPrefix(arg, ".") || filepath.IsAbs(arg) {
+		if places.IsPath(arg) {
 			return nil, "", cli.Hint(cli.Usagef("%s: no OCI layout is there", arg), "name the folder that fleeting-plugin package wrote with --layout, or a REF")
 		}
 		repo, reference, err := openTarget(registry, arg)

@@ -24,7 +24,11 @@ const (
 	// Kinds of entries, winnt.h. Those of conditional entries count as if their
 	// condition held.
 	allowed, allowedCallback = 0, 9
-	inheritOnly              = 0x8
+	// Entries that allow something and are written in another way. No system makes
+	// them for files.
+	allowedCompound, allowedObject, allowedCallbackObject = 4, 5, 11
+	lastKind                                              = 20
+	inheritOnly                                           = 0x8
 )
 
 func of(path string) (Access, error) {
@@ -73,32 +77,53 @@ func described(descriptor *windows.SECURITY_DESCRIPTOR) (list, error) {
 		const everyone = "everyone: it has no access list"
 		return list{Access{Write: everyone, Read: everyone}, everyone}, nil
 	}
-	var write, read, replace []string
+	var found grants
 	if !trusted.has(owner) {
-		write = append(write, "its owner "+nameOf(owner))
-		replace = slices.Clone(write)
+		found.add("its owner "+nameOf(owner), windows.DELETE)
 	}
 	for i := range uint32(entries.AceCount) {
 		var entry *windows.ACCESS_ALLOWED_ACE
 		if err := windows.GetAce(entries, i, &entry); err != nil {
 			return list{}, err
 		}
+		found.entry(entry, trusted)
+	}
+	return list{Access{Write: joined(found.write), Read: joined(found.read)}, joined(found.replace)}, nil
+}
+
+// grants are the names of those who may do something.
+type grants struct{ write, read, replace []string }
+
+func (g *grants) add(name string, mask windows.ACCESS_MASK) {
+	if mask&writing != 0 {
+		g.write = append(g.write, name)
+	}
+	if mask&reading != 0 {
+		g.read = append(g.read, name)
+	}
+	if mask&replacing != 0 {
+		g.replace = append(g.replace, name)
+	}
+}
+
+func (g *grants) entry(entry *windows.ACCESS_ALLOWED_ACE, trusted accounts) {
+	kind := entry.Header.AceType
+	switch {
+	case entry.Header.AceFlags&inheritOnly != 0:
+	case unknown(kind):
+		g.add(fmt.Sprintf("an entry of kind %d", kind), windows.GENERIC_ALL)
+	case kind == allowed || kind == allowedCallback:
 		sid := (*windows.SID)(unsafe.Pointer(&entry.SidStart)) // #nosec G103 -- the entry ends with the SID
-		grants := entry.Header.AceType == allowed || entry.Header.AceType == allowedCallback
-		if !grants || entry.Header.AceFlags&inheritOnly != 0 || trusted.has(sid) {
-			continue
-		}
-		if entry.Mask&writing != 0 {
-			write = append(write, nameOf(sid))
-		}
-		if entry.Mask&reading != 0 {
-			read = append(read, nameOf(sid))
-		}
-		if entry.Mask&replacing != 0 {
-			replace = append(replace, nameOf(sid))
+		if !trusted.has(sid) {
+			g.add(nameOf(sid), entry.Mask)
 		}
 	}
-	return list{Access{Write: joined(write), Read: joined(read)}, joined(replace)}, nil
+}
+
+// unknown reports whether an entry may allow something to someone whom it is not
+// known where to read.
+func unknown(kind uint8) bool {
+	return slices.Contains([]uint8{allowedCompound, allowedObject, allowedCallbackObject}, kind) || kind > lastKind
 }
 
 func joined(names []string) string {

@@ -65,6 +65,27 @@ func TestNoAccessList(t *testing.T) {
 	}
 }
 
+// TestUnknownEntries: what an entry of another kind allows is not known, and so it
+// counts.
+func TestUnknownEntries(t *testing.T) {
+	t.Parallel()
+	for kind, counts := range map[uint8]bool{0: false, 1: false, 2: false, 4: true, 5: true, 6: false, 9: false, 11: true, 17: false, 20: false, 21: true} {
+		descriptor, err := windows.SecurityDescriptorFromString("O:BAG:BAD:P(A;OICI;FA;;;BA)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, _, err := descriptor.DACL()
+		var entry *windows.ACCESS_ALLOWED_ACE
+		if err := errors.Join(err, windows.GetAce(entries, 0, &entry)); err != nil {
+			t.Fatal(err)
+		}
+		entry.Header.AceType = kind
+		if got, err := described(descriptor); err != nil || (got.Write != "") != counts || (got.Read != "") != counts || (got.replace != "") != counts {
+			t.Errorf("kind %d: %+v, %v", kind, got, err)
+		}
+	}
+}
+
 // TestReplacing: on the way to a file it does not matter that users may make
 // folders, as they may in that of a drive.
 func TestReplacing(t *testing.T) {
