@@ -178,8 +178,8 @@ func (p Places) Certificates() ([]string, error) {
 }
 
 // OpenStack are the folders in which clouds.yaml is looked for behind the current
-// one, those of openstacksdk and of gophercloud; the error is as for
-// [Places.Certificates].
+// one, those of openstacksdk and of gophercloud, in openstacksdk's order; the error
+// is as for [Places.Certificates].
 // https://docs.openstack.org/openstacksdk/latest/user/config/configuration.html
 func (p Places) OpenStack() ([]string, error) {
 	if p.windows() {
@@ -189,11 +189,12 @@ func (p Places) OpenStack() ([]string, error) {
 			p.join(p.Home(), ".config", "openstack"), shared,
 		}), err
 	}
-	folders := []string{p.join(p.config(), "openstack")}
+	own, all := []string{p.join(p.config(), "openstack")}, []string{"/etc/openstack"}
 	if p.system == "darwin" {
-		folders = append(folders, p.join(p.env("HOME"), "Library", "Application Support", "openstack"))
+		library := p.join("/Library", "Application Support", "openstack")
+		own, all = append([]string{p.join(p.Home(), library)}, own...), append([]string{library}, all...)
 	}
-	return present(append(folders, "/etc/openstack")), nil
+	return present(append(own, all...)), nil
 }
 
 // shared is a folder in ProgramData, in which every user may make folders: one
