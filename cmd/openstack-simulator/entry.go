@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
 )
@@ -25,6 +26,9 @@ func pluginBeside(executable func() (string, error)) string {
 		if info, err := os.Stat(beside); err == nil && info.Mode().IsRegular() {
 			return beside
 		}
+	}
+	if runtime.GOOS == "windows" {
+		return `C:\GitLab-Runner\` + name + ".exe"
 	}
 	return "/usr/local/bin/" + name
 }

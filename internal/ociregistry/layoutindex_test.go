@@ -34,7 +34,16 @@ func TestLayoutIndexIsWhole(t *testing.T) {
 	const writers, each = 3, 20
 	dir := t.TempDir()
 	var want []string
-	done := make(chan struct{})
+	// The reader reads whenever there is something new. One that never stops keeps
+	// writers on Windows from replacing the file for longer than they wait.
+	written, done := make(chan struct{}, 1), make(chan struct{})
+	push := func(layout *ociregistry.Layout, content string, tags ...string) {
+		pushTagged(t, layout, content, tags...)
+		select {
+		case written <- struct{}{}:
+		default:
+		}
+	}
 	var writing sync.WaitGroup
 	for w := range writers {
 		layout, err := ociregistry.CreateLayout(t.Context(), dir)
@@ -47,8 +56,8 @@ func TestLayoutIndexIsWhole(t *testing.T) {
 		writing.Go(func() {
 			for n := range each {
 				tag := fmt.Sprintf("%d.%02d", w, n)
-				pushTagged(t, layout, tag, tag)
-				pushTagged(t, layout, tag+" untagged")
+				push(layout, tag, tag)
+				push(layout, tag+" untagged")
 			}
 		})
 	}
@@ -60,7 +69,7 @@ func TestLayoutIndexIsWhole(t *testing.T) {
 		select {
 		case <-done:
 			running = false
-		default:
+		case <-written:
 		}
 		var raw []byte
 		err := durable.WhileInUse(func() (err error) {
