@@ -75,29 +75,47 @@ func TestNothingIsBelievedForEver(t *testing.T) {
 }
 
 // TestAnExpiredServerGetsNoJobs: one provider shows EXPIRED for servers that it
-// takes back. What runs on it goes on, and no more is started.
+// takes back, and a reboot can hang. What runs there goes on, and no more is started
+// until the cloud says that the server works.
 func TestAnExpiredServerGetsNoJobs(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, sim.Options{})
-		group := w.start(t, nil)
-		name := w.up(t, group, 1)[0]
-		if err := w.SetStatus(name, "EXPIRED"); err != nil {
-			t.Fatal(err)
-		}
-		if got := watch(t, group, 10*time.Minute); got[name] != provider.StateRunning {
-			t.Errorf("reported: %v", got)
-		}
-		if err := group.Heartbeat(t.Context(), name); err == nil || !strings.Contains(err.Error(), "EXPIRED") {
-			t.Errorf("heartbeat: %v", err)
-		}
-		if _, err := group.ConnectInfo(t.Context(), name); err == nil {
-			t.Error("connect info as if it worked")
-		}
-		if got := w.log.lines("status that says nothing", "EXPIRED"); got != 1 {
-			t.Errorf("logged %d times", got)
-		}
-	})
+	for _, status := range []string{"EXPIRED", "UNKNOWN", "HARD_REBOOT", "REBOOT", "REBUILD", "active", "PREEMPTED"} {
+		t.Run(status, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, sim.Options{})
+				group := w.start(t, nil)
+				name := w.up(t, group, 1)[0]
+				show := func(status string, how time.Duration) {
+					t.Helper()
+					if err := w.SetStatus(name, status); err != nil {
+						t.Fatal(err)
+					}
+					if got := watch(t, group, how); got[name] != provider.StateRunning {
+						t.Errorf("reported: %v", got)
+					}
+				}
+				show(status, 4*time.Minute)
+				if err := group.Heartbeat(t.Context(), name); err != nil {
+					t.Errorf("heartbeat after four minutes: %v", err)
+				}
+				show(status, 6*time.Minute)
+				if err := group.Heartbeat(t.Context(), name); err == nil || !strings.Contains(err.Error(), status) {
+					t.Errorf("heartbeat: %v", err)
+				}
+				if _, err := group.ConnectInfo(t.Context(), name); err == nil {
+					t.Error("connect info as if it worked")
+				}
+				if got := w.log.lines("status that says nothing", status); got != 1 {
+					t.Errorf("logged %d times", got)
+				}
+				show("ACTIVE", time.Minute)
+				if _, err := group.ConnectInfo(t.Context(), name); err != nil {
+					t.Errorf("once it works: %v", err)
+				}
+			})
+		})
+	}
 }
 
 // TestDeletionsThatLeaveTraces: ghosts, deleted servers without metadata, and

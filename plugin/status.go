@@ -18,7 +18,7 @@ func phaseOf(status, taskState, fault string) fleet.Phase {
 	switch status {
 	case "BUILD":
 		return fleet.Building
-	case "ACTIVE", "PASSWORD", "MIGRATING", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE", "REBOOT", "HARD_REBOOT", "REBUILD":
+	case "ACTIVE", "PASSWORD", "MIGRATING", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE":
 		return fleet.Running
 	case "SOFT_DELETED":
 		return fleet.Kept
@@ -30,7 +30,8 @@ func phaseOf(status, taskState, fault string) fleet.Phase {
 		return fleet.Broken
 	default:
 		// UNKNOWN is what a cell that is down gives; a status that this
-		// version does not know says nothing either.
+		// version does not know says nothing either. A server in REBOOT,
+		// HARD_REBOOT or REBUILD comes back, or stays there for ever.
 		return fleet.Unknown
 	}
 }
