@@ -62,7 +62,7 @@ release-compare: ## release: compare two builds that were made on different mach
 
 release-publish: ## release: publish, sign and attest build/dist as RELEASE_REF, and move no alias yet
 	@$(call after,$(BUILD)/dist/plugin/*,release-compare)
-	@find $(BUILD)/dist/plugin -type f -exec chmod 0755 {} +
+	@find $(BUILD)/dist/plugin -type f \( -name plugin -o -name plugin.exe \) -exec chmod 0755 {} +
 	@$(login); set -x; \
 	$(FLEETING) release $(BUILD)/dist/plugin "$$RELEASE_REF" --no-aliases $(RELEASE_FLAGS) --ldflags "$(LDFLAGS)" \
 		--provenance-bundle $(SHOWN)/artifact.sigstore.json $(SAID)
