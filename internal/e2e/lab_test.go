@@ -54,6 +54,8 @@ type lab struct {
 	registry *registrytest.Registry
 	client   *ociregistry.Client
 	report   *report
+	// runners are all executables of GitLab Runner that a test is given.
+	runners []string
 	// signer signs what is published; publicKey verifies it.
 	signer    *packager.Signer
 	publicKey []byte

@@ -154,7 +154,8 @@ func (p *podman) play(t *testing.T, objects []object, name string, containers ..
 		if err != nil {
 			t.Fatal(err)
 		}
-		encoded = bytes.ReplaceAll(encoded, []byte(`"secret":{"secretName":`), []byte(`"configMap":{"name":`))
+		encoded = bytes.ReplaceAll(encoded, []byte(`"secret":{`), []byte(`"configMap":{`))
+		encoded = bytes.ReplaceAll(encoded, []byte(`"secretName":`), []byte(`"name":`))
 		fmt.Fprintf(&text, "---\n%s\n", encoded)
 	}
 	file := filepath.Join(t.TempDir(), "pod.yaml")

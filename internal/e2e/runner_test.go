@@ -63,6 +63,9 @@ func testRunner(t *testing.T, l *lab) {
 	for _, c := range runs() {
 		l.report.check(t, software, c.what, func(t *testing.T) { c.run(t, l.newSite(t, c.changes...)) })
 	}
+	for _, c := range procedures() {
+		l.report.check(t, software, c.what, func(t *testing.T) { c.run(t, l.newSite(t, c.changes...)) })
+	}
 }
 
 func (l *lab) program(name string) string { return filepath.Join(l.binaries(), name) }

@@ -32,13 +32,14 @@ func TestRunners(t *testing.T) {
 		l.buildRunner(t)
 		runners = []string{l.program("gitlab-runner")}
 	}
+	l.runners = runners
 	var results []result
 	t.Cleanup(func() { printWeather(t, results) })
 	for _, runner := range runners {
 		its := version(t, runner, "--version")
 		software := "gitlab-runner " + its
 		t.Run(software, func(t *testing.T) {
-			for _, c := range changes() {
+			for _, c := range slices.Concat(changes(), procedures()) {
 				if semver.Compare("v"+its, "v"+c.since) < 0 {
 					continue
 				}

@@ -6,6 +6,8 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/json"
@@ -18,8 +20,14 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	_ "k8s.io/kubernetes/pkg/apis/core/install" // the scheme's v1
 	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/apis/networking"
+	_ "k8s.io/kubernetes/pkg/apis/networking/install" // the scheme's networking.k8s.io/v1
+	networkingvalidation "k8s.io/kubernetes/pkg/apis/networking/validation"
+	"k8s.io/kubernetes/pkg/apis/policy"
+	_ "k8s.io/kubernetes/pkg/apis/policy/install" // the scheme's policy/v1
+	policyvalidation "k8s.io/kubernetes/pkg/apis/policy/validation"
 	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
+	podsecurity "k8s.io/pod-security-admission/policy"
 )
 
 // apply does what the API server does with an object that kubectl sends:
@@ -45,6 +53,14 @@ func apply(document []byte) []string {
 		return validateAs(o, &core.Secret{}, func(in *core.Secret) field.ErrorList { return validation.ValidateSecret(in) })
 	case *corev1.Namespace:
 		return validateAs(o, &core.Namespace{}, func(in *core.Namespace) field.ErrorList { return validation.ValidateNamespace(in) })
+	case *policyv1.PodDisruptionBudget:
+		return validateAs(o, &policy.PodDisruptionBudget{}, func(in *policy.PodDisruptionBudget) field.ErrorList {
+			return policyvalidation.ValidatePodDisruptionBudget(in, policyvalidation.PodDisruptionBudgetValidationOptions{})
+		})
+	case *networkingv1.NetworkPolicy:
+		return validateAs(o, &networking.NetworkPolicy{}, func(in *networking.NetworkPolicy) field.ErrorList {
+			return networkingvalidation.ValidateNetworkPolicy(in, networkingvalidation.NetworkPolicyValidationOptions{})
+		})
 	default:
 		return []string{fmt.Sprintf("nothing here validates %T", object)}
 	}
@@ -94,7 +110,7 @@ func validateAs[T any](object metav1.Object, in T, validate func(T) field.ErrorL
 
 // restricted evaluates the Pod Security standard of that name.
 func restricted(meta *metav1.ObjectMeta, spec *corev1.PodSpec) []string {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	evaluator, err := podsecurity.NewEvaluator(podsecurity.DefaultChecks(), nil)
 	if err != nil {
 		return []string{err.Error()}
 	}

@@ -21,6 +21,10 @@ func translate(name string, document []byte) ([][]byte, error) {
 		return one(render(document))
 	case bytes.Contains(document, []byte("apiVersion: apps.gitlab.com/")):
 		return one(operate(document))
+	case bytes.Contains(document, []byte("apiVersion: monitoring.coreos.com/")):
+		return nil, nil // of the Prometheus operator: internal/docstest reads it, promtool evaluates it
+	case strings.HasSuffix(name, patchFile):
+		return patchShapes(document)
 	case bytes.Contains(document, []byte("apiVersion:")):
 		return [][]byte{document}, nil
 	default:
@@ -42,6 +46,7 @@ type chart struct {
 	GitLabURL                    string                      `json:"gitlabUrl"`
 	Replicas                     *int32                      `json:"replicas"`
 	Strategy                     appsv1.DeploymentStrategy   `json:"strategy"`
+	PodAnnotations               map[string]string           `json:"podAnnotations"`
 	Concurrent                   int                         `json:"concurrent"`
 	Metrics                      chartMetrics                `json:"metrics"`
 	Runners                      chartRunners                `json:"runners"`
@@ -117,7 +122,7 @@ func render(values []byte) ([]byte, error) {
 		ObjectMeta: metav1.ObjectMeta{Name: "gitlab-runner", Namespace: "gitlab-runner"},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: in.Replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Strategy: in.Strategy,
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: in.PodAnnotations}, Spec: corev1.PodSpec{
 				AutomountServiceAccountToken: in.AutomountServiceAccountToken, SecurityContext: &in.PodSecurityContext,
 				TerminationGracePeriodSeconds: &hour, InitContainers: in.InitContainers, Containers: []corev1.Container{runner}, Volumes: volumes,
 			}},
