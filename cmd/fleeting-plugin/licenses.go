@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,11 +21,16 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
 
+// licensesFlags are those of the command licenses.
+type licensesFlags struct {
+	own    string
+	given  []string
+	beside bool
+}
+
 // newLicensesCmd writes the licence texts that have to go with executables.
 func newLicensesCmd(app *cli.App) *cobra.Command {
-	var own string
-	var given []string
-	var beside bool
+	var flags licensesFlags
 	cmd := &cobra.Command{
 		Use:   "licenses EXECUTABLE...",
 		Short: "Write the licence texts of everything in Go executables",
@@ -40,60 +46,66 @@ take the licences in the bills of materials from it.`,
 		Example: `  make dist
   fleeting-plugin licenses --license LICENSE --beside dist/*/*/plugin*`,
 		Args: cli.Args(1, -1),
+		RunE: func(cmd *cobra.Command, args []string) error { return flags.run(cmd.Context(), app, args) },
 	}
-	cmd.Flags().StringVar(&own, "license", "", "`FILE` with the licence of the program itself, which comes first")
-	cmd.Flags().StringArrayVar(&given, "text", nil, "`MODULE=FILE`: the text of a module that has none, or comes from a folder; std is the standard library")
-	cmd.Flags().BoolVar(&beside, "beside", false, "write "+notices.FileName+" into the folder of each executable")
+	cmd.Flags().StringVar(&flags.own, "license", "", "`FILE` with the licence of the program itself, which comes first")
+	cmd.Flags().StringArrayVar(&flags.given, "text", nil, "`MODULE=FILE`: the text of a module that has none, or comes from a folder; std is the standard library")
+	cmd.Flags().BoolVar(&flags.beside, "beside", false, "write "+notices.FileName+" into the folder of each executable")
 	app.MapError(notices.ErrNoText, cli.Failed, "run this where the executables were built, after go mod download; for a module that has no text, give one with --text MODULE=FILE")
 	app.MapError(notices.ErrUnused, cli.Usage, "go version -m lists what is linked")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		opts, err := textOptions(cmd.Context(), app, own, given)
-		if err != nil {
+	return cmd
+}
+
+// run collects the texts of all executables before it writes any.
+func (f licensesFlags) run(ctx context.Context, app *cli.App, args []string) error {
+	opts, err := textOptions(ctx, app, f.own, f.given)
+	if err != nil {
+		return err
+	}
+	folders, err := f.read(args, sbom.NewModuleCache(opts.ModuleCache))
+	if err != nil {
+		return err
+	}
+	texts := map[string][]byte{}
+	for dir, executables := range folders {
+		if texts[dir], err = notices.Collect(opts, executables...); err != nil {
 			return err
 		}
-		// By their folders, as each has one file.
-		folders := map[string][]sbom.Executable{}
-		var names []string
-		licenses := sbom.NewModuleCache(opts.ModuleCache)
-		for _, arg := range args {
-			// With --beside, a pattern such as plugin* finds what this wrote before.
-			if beside && filepath.Base(arg) == notices.FileName {
+	}
+	if !f.beside {
+		_, err := app.Out.Write(texts[""])
+		return err
+	}
+	for _, dir := range slices.Sorted(maps.Keys(texts)) {
+		if err := durable.WriteFile(filepath.Join(dir, notices.FileName), texts[dir], 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads executables, by the folder that their text is for: "" is the output.
+func (f licensesFlags) read(args []string, licenses sbom.Licenses) (map[string][]sbom.Executable, error) {
+	folders := map[string][]sbom.Executable{}
+	for _, arg := range args {
+		dir := ""
+		if f.beside {
+			dir = filepath.Dir(arg)
+			// A pattern such as plugin* finds what this wrote before.
+			if filepath.Base(arg) == notices.FileName {
 				continue
 			}
-			exe, err := sbom.ReadFile(arg, sbom.Options{Licenses: licenses, SkipDigest: true})
-			if err != nil {
-				if errors.Is(err, fs.ErrNotExist) {
-					err = cli.Hint(cli.WithCode(err, cli.Usage), "name an executable, such as dist/linux/amd64/plugin")
-				}
-				return err
-			}
-			dir := ""
-			if beside {
-				dir = filepath.Dir(arg)
-			}
-			if folders[dir] == nil {
-				names = append(names, dir)
-			}
-			folders[dir] = append(folders[dir], exe)
 		}
-		texts := map[string][]byte{}
-		for _, dir := range names {
-			if texts[dir], err = notices.Collect(opts, folders[dir]...); err != nil {
-				return err
-			}
+		exe, err := sbom.ReadFile(arg, sbom.Options{Licenses: licenses, SkipDigest: true})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = cli.Hint(cli.WithCode(err, cli.Usage), "name an executable, such as dist/linux/amd64/plugin")
 		}
-		if !beside {
-			_, err := bytes.NewReader(texts[""]).WriteTo(app.Out)
-			return err
+		if err != nil {
+			return nil, err
 		}
-		for _, dir := range names {
-			if err := durable.WriteFile(filepath.Join(dir, notices.FileName), texts[dir], 0o644); err != nil {
-				return err
-			}
-		}
-		return nil
+		folders[dir] = append(folders[dir], exe)
 	}
-	return cmd
+	return folders, nil
 }
 
 // textOptions reads the files that the flags name, and asks Go where the others are.
