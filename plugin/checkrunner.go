@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"bytes"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -319,17 +320,32 @@ func numbers(version string) []int {
 	return parts
 }
 
+// checkKey reads the key that the runner logs in with.
 func checkKey(path string) []Finding {
 	const subject = "key_path"
 	content, err := os.ReadFile(path)
 	if err != nil {
 		return []Finding{{Subject: subject, Detail: err.Error()}}
 	}
-	if unmarked, err := textfile.Unmarked(content); err != nil || len(unmarked) < len(content) {
+	block, _ := pem.Decode(content)
+	unmarked, err := textfile.Unmarked(content)
+	switch {
+	case err != nil || len(unmarked) < len(content):
 		return []Finding{{Subject: subject, Detail: path + " begins with a byte order mark, behind which the runner finds no key; save it as UTF-8 without one, or as ASCII"}}
-	}
-	if block, _ := pem.Decode(content); block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY") {
+	case block == nil || !strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return []Finding{{Subject: subject, Detail: path + " holds no private key in PEM"}}
+	case encrypted(block):
+		return []Finding{{Subject: subject, Detail: path + " has a passphrase, which the runner cannot ask for; use a key without one (ssh-keygen -p)"}}
+	default:
+		return append([]Finding{good(subject, path+" holds a private key")}, fileFindings(subject, path, true)...)
 	}
-	return append([]Finding{good(subject, path+" holds a private key")}, fileFindings(subject, path, true)...)
+}
+
+// encrypted tells a key with a passphrase: in the forms of OpenSSL (RFC 1421, RFC
+// 5958) and in OpenSSH's, which begins with the name of the cipher
+// (PROTOCOL.key of OpenSSH).
+func encrypted(block *pem.Block) bool {
+	rest, openSSH := bytes.CutPrefix(block.Bytes, []byte("openssh-key-v1\x00"))
+	unencrypted := bytes.HasPrefix(rest, []byte("\x00\x00\x00\x04none"))
+	return block.Type == "ENCRYPTED PRIVATE KEY" || block.Headers["DEK-Info"] != "" || openSSH && !unencrypted
 }

@@ -1,6 +1,8 @@
 package plugin_test
 
 import (
+	"crypto/ed25519"
+	"encoding/pem"
 	"maps"
 	"net/netip"
 	"os"
@@ -8,6 +10,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"golang.org/x/crypto/ssh"
 
 	sim "github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin"
@@ -22,6 +26,23 @@ type entryOn struct {
 	modes                      map[string]os.FileMode
 	config, connector, network map[string]any
 	runner                     string
+}
+
+// opensshKey is a key as ssh-keygen writes it.
+func opensshKey(t *testing.T, passphrase string) string {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if passphrase != "" {
+		block, err = ssh.MarshalPrivateKeyWithPassphrase(key, "", []byte(passphrase))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(pem.EncodeToMemory(block))
 }
 
 func (e entryOn) check(t *testing.T) []plugin.Finding {
@@ -42,6 +63,9 @@ func (e entryOn) check(t *testing.T) []plugin.Finding {
 	files := map[string]string{
 		"clouds.yaml": strings.NewReplacer(e.clouds...).Replace(string(cloud.CloudsYAML(url))), "config.toml": "",
 		"clouds-public.yaml": "public-clouds: {}", "key.pem": "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n",
+		"pkcs8.pem": "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+		"rsa.pem":   "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,00\n\nAAAA\n-----END RSA PRIVATE KEY-----\n",
+		"openssh":   opensshKey(t, ""), "locked": opensshKey(t, "open sesame"),
 	}
 	for name, content := range files {
 		mode := os.FileMode(0o600)
@@ -108,6 +132,10 @@ func TestCheckWouldHaveCaughtIt(t *testing.T) {
 		"a profile read by all":      {entryOn{modes: map[string]os.FileMode{"clouds-public.yaml": 0o644}}, "clouds.yaml", "", false},
 		"a key read by all":          {entryOn{modes: map[string]os.FileMode{"key.pem": 0o644}, connector: map[string]any{"key_path": "key.pem"}}, "key_path", "has secrets and can be read by everyone", false},
 		"a key":                      {entryOn{connector: map[string]any{"key_path": "key.pem"}}, "key_path", "", false},
+		"a key of OpenSSH":           {entryOn{connector: map[string]any{"key_path": "openssh"}}, "key_path", "", false},
+		"with a passphrase":          {entryOn{connector: map[string]any{"key_path": "locked"}}, "key_path", "has a passphrase", true},
+		"with a passphrase, PKCS 8":  {entryOn{connector: map[string]any{"key_path": "pkcs8.pem"}}, "key_path", "has a passphrase", true},
+		"with a passphrase, OpenSSL": {entryOn{connector: map[string]any{"key_path": "rsa.pem"}}, "key_path", "has a passphrase", true},
 		"a service without TLS":      {entryOn{clouds: []string{"region_name:", "compute_endpoint_override: http://cloud.example/compute/v2.1\n        region_name:"}}, "clouds.yaml", "the compute service at http://cloud.example/compute/v2.1/ has no TLS", false},
 		"no certificate":             {entryOn{clouds: []string{"region_name:", "verify: false\n        region_name:"}}, "clouds.yaml", "verify is false", false},
 		"no TLS":                     {entryOn{url: "http://cloud.example"}, "clouds.yaml", "has no TLS", false},
