@@ -128,10 +128,8 @@ func TestScaleUpIsTenTimesFaster(t *testing.T) {
 			t.Errorf("lists of images: got %d, want one at the start and one for the scale-up", got)
 		}
 	})
-	t.Logf("%d servers accepted: one by one %v, by the plugin %v (%.1f times faster)", servers, naive, ours, naive.Seconds()/ours.Seconds())
-	if naive < 10*ours {
-		t.Errorf("%v against %v, less than ten times faster", ours, naive)
-	}
+	ratio := ours.Seconds() / naive.Seconds()
+	measured(t, "50 servers at 300 ms a call", "time, of a loop that makes one at a time", "<= 0.1", ratio, ratio <= 0.1)
 }
 
 // TestCallBudget: one call for a steady Update, none for ConnectInfo.
@@ -151,38 +149,8 @@ func TestCallBudget(t *testing.T) {
 			}
 			<-time.After(time.Minute)
 		}
-		if got := len(w.Calls()) - before; got != 10 {
-			t.Errorf("calls for 10 updates: got %d, want 10", got)
-		}
-	})
-}
-
-// BenchmarkScaleUp is the same in real time, without the look-up, which only
-// the passing of ten seconds asks for.
-func BenchmarkScaleUp(b *testing.B) {
-	const servers = 50
-	b.Run("one by one", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			w := newWorldTB(b, sim.Options{})
-			loop := w.oneByOne(b, servers)
-			w.Inject(sim.Rule{Fault: sim.Delay(latency)})
-			b.StartTimer()
-			loop()
-		}
-	})
-	b.Run("plugin", func(b *testing.B) {
-		for b.Loop() {
-			b.StopTimer()
-			w := newWorldTB(b, sim.Options{})
-			group := w.startTB(b, w.Transport())
-			w.Inject(sim.Rule{Fault: sim.Delay(latency)})
-			b.StartTimer()
-			if n, err := group.Increase(b.Context(), servers); n != servers || err != nil {
-				b.Fatal(n, err)
-			}
-			w.accepted(servers)
-		}
+		calls := float64(len(w.Calls()) - before)
+		measured(t, "at rest, 20 servers", "calls a minute", "1", calls/10, calls == 10)
 	})
 }
 

@@ -40,11 +40,15 @@ func TestReport21QuotaPausesScaleUps(t *testing.T) {
 	for name, row := range map[string]struct {
 		limit func(*sim.Quota)
 		text  string
+		// Ten at first, and beyond the quota trials after 1, 2, 4, 8 and 10 minutes.
+		// One of ports shows only when servers are built, so that others are under
+		// way by then.
+		most int
 	}{
-		"ports":     {func(q *sim.Quota) { q.Ports = 3 }, "Maximum number of ports exceeded"},
-		"instances": {func(q *sim.Quota) { q.Instances = 3 }, "Quota exceeded for instances: Requested 1, but already used 3 of 3 instances"},
-		"cores":     {func(q *sim.Quota) { q.Cores = 3 }, "Quota exceeded for cores: Requested 1, but already used 3 of 3 cores"},
-		"RAM":       {func(q *sim.Quota) { q.RAM = 1536 }, "Quota exceeded for ram: Requested 512, but already used 1536 of 1536 ram"},
+		"ports":     {func(q *sim.Quota) { q.Ports = 3 }, "Maximum number of ports exceeded", 30},
+		"instances": {func(q *sim.Quota) { q.Instances = 3 }, "Quota exceeded for instances: Requested 1, but already used 3 of 3 instances", 15},
+		"cores":     {func(q *sim.Quota) { q.Cores = 3 }, "Quota exceeded for cores: Requested 1, but already used 3 of 3 cores", 15},
+		"RAM":       {func(q *sim.Quota) { q.RAM = 1536 }, "Quota exceeded for ram: Requested 512, but already used 1536 of 1536 ram", 15},
 	} {
 		t.Run(name, func(t *testing.T) {
 			report(t, sim.Options{}, func(t *testing.T, w *world) {
@@ -52,8 +56,8 @@ func TestReport21QuotaPausesScaleUps(t *testing.T) {
 					t.Fatal(err)
 				}
 				group := w.start(t, nil)
-				if got := w.chase(t, group, 10, 30*time.Minute); got > inHalfAnHour {
-					t.Errorf("creates in half an hour: got %d, want at most %d", got, inHalfAnHour)
+				if got := w.chase(t, group, 10, 30*time.Minute); got > row.most {
+					t.Errorf("creates in half an hour: got %d, want at most %d", got, row.most)
 				}
 				if got := count(states(t, group), provider.StateRunning); got != 3 {
 					t.Errorf("running within the quota: got %d, want 3", got)

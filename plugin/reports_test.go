@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -28,6 +29,8 @@ import (
 func report(t *testing.T, options sim.Options, test func(t *testing.T, w *world)) {
 	t.Helper()
 	t.Parallel()
+	// The same run each time.
+	options.RandomSeed = cmp.Or(options.RandomSeed, 1)
 	synctest.Test(t, func(t *testing.T) { test(t, newWorld(t, options)) })
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"hash/fnv"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,7 +45,7 @@ var twenty = workload{jobs: 20, parallel: 5, most: 5, job: 2 * time.Second}
 // day is what running a workload took.
 type day struct {
 	took     time.Duration
-	calls    uint64          // a digest of all of them, and of when they were made
+	calls    []string        // when each was made, and what came of it
 	waits    []time.Duration // of the jobs for their servers, served in turn
 	creates  int             // sent
 	up       int             // servers that came up
@@ -115,7 +114,7 @@ func (l workload) run(t *testing.T, seed uint64, weather weather) (d day) {
 		r.Shutdown(t.Context())
 		<-time.After(5 * time.Minute)
 		if t.Failed() {
-			t.Logf("seed %d: %+v", seed, d)
+			t.Logf("seed %d: %v", seed, d)
 		}
 	})
 	d.longest = slices.Max(append(d.waits, 0))
@@ -160,8 +159,8 @@ func (l workload) work(t *testing.T, r *runner, d *day) {
 	defer cancel()
 	for worker := range l.parallel {
 		workers.Go(func() {
-			// Not in one moment, or chance decides who gets the next server.
-			<-time.After(time.Duration(worker) * 1700 * time.Microsecond)
+			// Not in one moment with each other or the scaler, or chance decides.
+			<-time.After(time.Duration(worker+1) * 1700 * time.Microsecond)
 			for n := next.Add(1); n <= int64(l.jobs); n = next.Add(1) {
 				mu.Lock()
 				queue = append(queue, time.Now())
@@ -181,12 +180,15 @@ func (l workload) work(t *testing.T, r *runner, d *day) {
 	workers.Wait()
 }
 
+// String leaves the calls out.
+func (d day) String() string {
+	return fmt.Sprintf("took %v, waits %v, %d creations sent, %d servers up, %d at one time", d.took, d.waits, d.creates, d.up, d.most)
+}
+
 func (d *day) count(w *world) {
 	d.up = w.log.lines("server is up")
-	digest := fnv.New64a()
-	defer func() { d.calls = digest.Sum64() }()
 	for _, call := range w.Calls() {
-		fmt.Fprintln(digest, call.Time.UnixNano(), call.Operation, call.URL, call.Status)
+		d.calls = append(d.calls, fmt.Sprint(call.Time.Format("04:05.000000000 "), call.Method, " ", call.URL, " ", call.Status))
 		if call.Operation == sim.OpServerCreate {
 			d.creates++
 			if call.Status == http.StatusForbidden {
@@ -257,8 +259,7 @@ func TestWeather(t *testing.T) {
 			days := twenty.days(t, row.weather)
 			ratio := median(days, tookOf).Seconds() / calm.Seconds()
 			measured(t, row.name, "time, ratio", fmt.Sprintf("<= %.1f", row.goal), ratio, ratio <= row.goal)
-			sent := median(days, func(d day) float64 { return float64(d.creates) / float64(d.up) })
-			measured(t, row.name, "creations per server", "<= 3", sent, sent <= 3)
+			costs(t, row.name, days)
 			if row.wait > 0 {
 				wait := slices.MaxFunc(days, func(a, b day) int { return cmp.Compare(a.longest, b.longest) }).longest
 				measured(t, row.name, "longest wait, s", fmt.Sprintf("<= %.0f", row.wait.Seconds()), wait.Seconds(), wait <= row.wait)
@@ -270,6 +271,13 @@ func TestWeather(t *testing.T) {
 			}
 		})
 	}
+}
+
+// costs measures how many creations were sent for each server that came up.
+func costs(t *testing.T, row string, days []day) {
+	t.Helper()
+	sent := median(days, func(d day) float64 { return float64(d.creates) / float64(d.up) })
+	measured(t, row, "creations per server", "<= 3", sent, sent <= 3)
 }
 
 // everything is a cloud where a tenth of everything that can happen to a server
@@ -304,6 +312,7 @@ func TestWeatherQuota(t *testing.T) {
 			row := "quota of two " + name + ", five wanted"
 			measured(t, row, "jobs, of what two can do", ">= 0.9", share, share >= 0.9)
 			minute := median(days, func(d day) float64 { return float64(d.creates-d.up) / d.took.Minutes() })
+			costs(t, row, days)
 			measured(t, row, "creations in vain a minute", "<= 2", minute, minute <= 2)
 		})
 	}
@@ -315,7 +324,9 @@ func TestWeatherSoftDelete(t *testing.T) {
 	t.Parallel()
 	work := workload{jobs: 60, parallel: 3, most: 3, job: time.Minute}
 	calm := median(work.days(t, nil), tookOf)
-	share := calm.Seconds() / median(work.days(t, weather{"soft-delete,reclaim=1h"}), tookOf).Seconds()
+	days := work.days(t, weather{"soft-delete,reclaim=1h"})
+	share := calm.Seconds() / median(days, tookOf).Seconds()
+	costs(t, "soft delete", days)
 	measured(t, "soft delete", "jobs, of what there are without", ">= 0.95", share, share >= 0.95)
 }
 

@@ -327,26 +327,6 @@ func TestLabSigner(t *testing.T) {
 	}
 }
 
-// BenchmarkVerify has the cost of one verification of each form.
-func BenchmarkVerify(b *testing.B) {
-	lab := trusttest.Lab(b)
-	all := requirements(b, lab)
-	for sample, requirement := range map[string]string{
-		"key-legacy": "key", "key-bundle": "key", "key-bundle-rekor1": "key, log",
-		"keyless-legacy-rekor1": "id", "keyless-bundle-rekor1": "id", "keyless-bundle-rekor2": "id",
-	} {
-		b.Run(sample, func(b *testing.B) {
-			about := lab.Sample(b, sample).Index
-			ev := found(b, lab, about)[0]
-			for b.Loop() {
-				if _, err := all[requirement].Verify(b.Context(), about, ev); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
 // TestLabWithoutSCT: the lab's certificates are in no certificate log, so
 // unless that is said to be all right they are refused.
 func TestLabWithoutSCT(t *testing.T) {

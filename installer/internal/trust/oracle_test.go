@@ -11,6 +11,7 @@ import (
 	"log"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -218,6 +219,38 @@ func TestOracle(t *testing.T) {
 	}
 	if agreed[true] < 50 || agreed[false] < 200 {
 		t.Errorf("accepted by both: %d, refused by both: %d: the fixture is too small to tell", agreed[true], agreed[false])
+	}
+}
+
+// BenchmarkVerify has the cost of one verification of each form, beside that of
+// sigstore-go or, for the older form, of cosign's library.
+func BenchmarkVerify(b *testing.B) {
+	lab := trusttest.Lab(b)
+	all := labRequirements(b, lab)
+	requirements := map[string]string{
+		"key-legacy[0]": "key", "key-bundle[0]": "key", "key-bundle-rekor1[0]": "key, log",
+		"keyless-legacy-rekor1[0]": "id", "keyless-bundle-rekor1[0]": "id", "keyless-bundle-rekor2[0]": "id",
+	}
+	for _, p := range pieces(b, lab) {
+		r, ok := all[requirements[p.name]]
+		if !ok {
+			continue
+		}
+		name := strings.TrimSuffix(p.name, "[0]")
+		b.Run(name+"/ours", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := r.Verify(b.Context(), p.index, p.ev); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/peer", func(b *testing.B) {
+			for b.Loop() {
+				if err := r.oracle(b.Context(), p.index, p.ev); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

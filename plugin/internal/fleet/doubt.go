@@ -6,10 +6,13 @@ import (
 )
 
 const (
-	// patience is how long a server is looked for until another name gets its
+	// longestPatience is how long a server is looked for until another name gets its
 	// slot. Nova writes the server into its database before it answers, so one
-	// that was made is mostly found at once; listings of some clouds lag.
-	patience = 8 * time.Second
+	// that was made is mostly found at once; listings of some clouds lag. If the
+	// other is in doubt, too, it has half of that, and so on down to leastPatience:
+	// a job waits for all of them.
+	longestPatience = 6 * time.Second
+	leastPatience   = 1500 * time.Millisecond
 	// watch is how long it is looked for after that, with pauses that double up to
 	// watchPause. Then listings alone would show it, for as long as its name is
 	// remembered.
@@ -41,17 +44,23 @@ func (g *Group) look(ctx context.Context, inst *instance) {
 	switch {
 	case err == nil && len(found) > 0:
 		g.find(inst, found)
-	case err == nil && inst.stage == doubtful && age >= patience:
+	case err == nil && inst.stage == doubtful && age >= inst.patience():
 		g.lose(inst)
 	case err == nil && inst.stage == lost && age >= watch:
 		g.bury(inst)
-	case inst.stage == doubtful && age < patience:
-		g.plan(inst, lookup, min(g.vary(time.Second<<min(inst.attempts, 2)), patience-age))
+	case inst.stage == doubtful && age < inst.patience():
+		g.plan(inst, lookup, min(g.vary(time.Second<<min(inst.attempts, 2)), inst.patience()-age))
 	case inst.stage == doubtful: // the cloud cannot be asked
 		g.plan(inst, lookup, g.vary(4*time.Second))
 	default:
 		g.plan(inst, lookup, g.vary(min(time.Second<<min(inst.attempts, 10), watchPause)))
 	}
+}
+
+// patience is how long the server of a creation in doubt is looked for until
+// another name gets its slot.
+func (i *instance) patience() time.Duration {
+	return max(longestPatience>>min(i.losses, 10), leastPatience)
 }
 
 // owned filters the servers that are the group's by name and owner mark.
@@ -73,6 +82,7 @@ func (g *Group) lose(inst *instance) {
 		return
 	}
 	other := g.reserve(inst.seq)
+	other.losses = inst.losses + 1
 	g.log.Warn("server not found, creating another in its place", "server", inst.name, "other", other.name)
 }
 

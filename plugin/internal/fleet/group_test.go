@@ -173,7 +173,7 @@ func TestDoubtIsSettledByLookup(t *testing.T) {
 	})
 }
 
-// TestAnotherTakesThePlaceOfADoubt: a server that is not found in eight seconds
+// TestAnotherTakesThePlaceOfADoubt: a server that is not found in six seconds
 // holds up no job. The host counts another in place of it, in one report.
 func TestAnotherTakesThePlaceOfADoubt(t *testing.T) {
 	t.Parallel()
@@ -188,17 +188,42 @@ func TestAnotherTakesThePlaceOfADoubt(t *testing.T) {
 		group := run(t, c)
 		group.Increase(1)
 		name := only(t, group)
-		<-time.After(7 * time.Second)
+		<-time.After(5 * time.Second)
 		if diff := cmp.Diff(map[string]fleet.State{name: fleet.Creating}, report(t, group)); diff != "" {
-			t.Errorf("states after seven seconds (-want +got):\n%s", diff)
+			t.Errorf("states after five seconds (-want +got):\n%s", diff)
 		}
 		<-time.After(2 * time.Second)
 		got := report(t, group)
 		if len(got) != 2 || got[name] != fleet.WasDeleted {
-			t.Errorf("states after nine seconds: %v, want %s deleted and another in its place", got, name)
+			t.Errorf("states after seven seconds: %v, want %s deleted and another in its place", got, name)
 		}
 		if got := report(t, group); len(got) != 1 || got[only(t, group)] != fleet.InUse {
 			t.Errorf("states after that: %v, want one running", got)
+		}
+	})
+}
+
+// TestAJobWaitsForOneDoubt: when the other creation is in doubt, too, it has half the
+// time, so that a job does not wait for one lost answer after the other.
+func TestAJobWaitsForOneDoubt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCloud()
+		c.onCreate = func(n int) (bool, error) {
+			if n <= 4 {
+				return false, fleet.ErrDoubtful
+			}
+			return true, nil
+		}
+		group := run(t, c)
+		group.Increase(1)
+		began := time.Now()
+		for len(c.names()) == 0 && time.Since(began) < time.Hour {
+			<-time.After(100 * time.Millisecond)
+		}
+		// 6 s, 3 s, 1.5 s and 1.5 s, and what calls take.
+		if took := time.Since(began); took > 13*time.Second {
+			t.Errorf("the fifth creation was sent after %v, want 12 s", took)
 		}
 	})
 }

@@ -65,6 +65,7 @@ type instance struct {
 	removing bool   // a deletion is under way
 	abandon  func() // ends that
 	attempts int    // attempts of the present kind of job
+	losses   int    // names that had its slot before and were not found
 	plans    [kinds]int
 
 	last State // what was last reported; empty: nothing yet

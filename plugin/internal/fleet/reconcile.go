@@ -11,13 +11,18 @@ const suspectGrace = time.Minute
 
 // reconcile compares a listing with the instances. The lock must be held.
 func (g *Group) reconcile(listed []Server) {
-	byName := map[string][]Server{}
-	var order []string // so that equal clouds lead to equal decisions
+	// By name, in the order of the listing, so that equal listings lead to equal
+	// decisions.
+	var ours [][]Server
+	byName := make(map[string]int, len(listed))
 	add := func(s Server) {
-		if byName[s.Name] == nil {
-			order = append(order, s.Name)
+		i, known := byName[s.Name]
+		if !known {
+			byName[s.Name] = len(ours)
+			ours = append(ours, []Server{s})
+			return
 		}
-		byName[s.Name] = append(byName[s.Name], s)
+		ours[i] = append(ours[i], s)
 	}
 	foreign, others, told, ghosts := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	for _, s := range listed {
@@ -37,8 +42,8 @@ func (g *Group) reconcile(listed []Server) {
 		}
 	}
 	g.foreign, g.others, g.toldPeers, g.ghosts = foreign, others, told, ghosts
-	for _, name := range order {
-		g.match(name, byName[name])
+	for _, servers := range ours {
+		g.match(servers[0].Name, servers)
 	}
 	g.listed = g.now()
 }
