@@ -3,6 +3,7 @@ package plugin_test
 import (
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -342,7 +343,7 @@ func TestUnknownCloudHasAClearMessage(t *testing.T) {
 		says   string
 	}{
 		"no such entry": {map[string]any{"cloud": "mycloud"}, `no cloud "mycloud"; it has: simulator`},
-		"no such file":  {map[string]any{"clouds_config": "/nowhere/clouds.yaml"}, "/nowhere/clouds.yaml"},
+		"no such file":  {map[string]any{"clouds_config": "/nowhere/clouds.yaml"}, filepath.FromSlash("/nowhere/clouds.yaml")},
 	} {
 		if err := w.initError(t, row.change); err == nil || !strings.Contains(err.Error(), row.says) {
 			t.Errorf("%s: got %v, want %q", name, err, row.says)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestReport30ListsAllPages(t *testing.T) {
 func TestReport33NoCloudNoStart(t *testing.T) {
 	report(t, sim.Options{}, func(t *testing.T, w *world) {
 		for part, change := range map[string]map[string]any{
-			"/nonexistent/clouds.yaml":                       {"clouds_config": "/nonexistent/clouds.yaml"},
+			filepath.FromSlash("/nonexistent/clouds.yaml"):   {"clouds_config": "/nonexistent/clouds.yaml"},
 			`no cloud "simulater"; it has: simulator, simul`: {"cloud": "simulater"},
 		} {
 			if err := w.startFails(t, change); !strings.Contains(err.Error(), part) {
