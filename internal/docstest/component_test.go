@@ -1,7 +1,9 @@
 package docstest
 
 import (
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,6 +31,133 @@ func TestGuideShowsTheTemplate(t *testing.T) {
 	}
 	if !strings.Contains(read("docs", "guides", "pipelines.md"), "```yaml\nname: "+workflow+"```") {
 		t.Error("docs/guides/pipelines.md shows another workflow than docs/template/.github/workflows/release.yml")
+	}
+}
+
+// signing is a job of a workflow, as far as it matters who may sign.
+type signing struct {
+	Permissions map[string]string `yaml:"permissions"`
+	Environment string            `yaml:"environment"`
+	Steps       []struct {
+		Uses string `yaml:"uses"`
+		Run  string `yaml:"run"`
+	} `yaml:"steps"`
+}
+
+// TestSigningJobsRunNothing: in what users copy, the job that may sign starts nothing
+// of the project, and is bound to an environment.
+func TestSigningJobsRunNothing(t *testing.T) {
+	t.Parallel()
+	var workflow struct {
+		Permissions map[string]string  `yaml:"permissions"`
+		Jobs        map[string]signing `yaml:"jobs"`
+	}
+	readYAML(t, &workflow, "docs", "template", ".github", "workflows", "release.yml")
+	may := 0
+	for name, job := range workflow.Jobs {
+		if job.Permissions["id-token"] == "" {
+			continue
+		}
+		may++
+		if job.Environment == "" {
+			t.Errorf("job %s may sign, and has no environment", name)
+		}
+		for _, s := range job.Steps {
+			action, _, _ := strings.Cut(s.Uses, "@")
+			if !slices.Contains([]string{"actions/checkout", "actions/download-artifact", "radome-io/fleeting-plugin-openstack/.github/actions/publish"}, action) {
+				t.Errorf("job %s may sign, and runs %s%s", name, s.Uses, s.Run)
+			}
+		}
+	}
+	if may != 1 || workflow.Permissions == nil || len(workflow.Permissions) > 0 {
+		t.Errorf("%d jobs may sign; permissions of all are %v", may, workflow.Permissions)
+	}
+	var pipeline map[string]any
+	readYAML(t, &pipeline, "docs", "template", ".gitlab-ci.yml")
+	for name, job := range pipeline {
+		if fields, ok := job.(map[string]any); ok && fields["id_tokens"] != nil {
+			t.Errorf("job %s of the template's pipeline may sign beside the component", name)
+		}
+	}
+}
+
+// TestImages: the component and the template's pipeline name the image that
+// dependabot keeps.
+func TestImages(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(filepath.Join(root, "internal", "tools", "gitlab", "Dockerfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	match := regexp.MustCompile(`(?m)^FROM (\S+)$`).FindSubmatch(content)
+	if match == nil {
+		t.Fatal("the Dockerfile names no image")
+	}
+	header, _ := readComponent(t)
+	if image := header.Spec.Inputs["image"].Default; image == nil || *image != string(match[1]) {
+		t.Errorf("image of the component: %v, want %s", image, match[1])
+	}
+	var pipeline map[string]any
+	readYAML(t, &pipeline, "docs", "template", ".gitlab-ci.yml")
+	for name, job := range pipeline {
+		if fields, ok := job.(map[string]any); ok && fields["image"] != string(match[1]) {
+			t.Errorf("image of the job %s: %v, want %s", name, fields["image"], match[1])
+		}
+	}
+}
+
+// TestDependabotSeesEveryPin: each folder with a workflow or an action is listed.
+func TestDependabotSeesEveryPin(t *testing.T) {
+	t.Parallel()
+	var config struct {
+		Updates []struct {
+			Ecosystem   string   `yaml:"package-ecosystem"`
+			Directory   string   `yaml:"directory"`
+			Directories []string `yaml:"directories"`
+		} `yaml:"updates"`
+	}
+	readYAML(t, &config, ".github", "dependabot.yml")
+	listed := map[string]bool{}
+	for _, u := range config.Updates {
+		for _, directory := range append(u.Directories, u.Directory) {
+			listed[u.Ecosystem+" "+directory] = true
+		}
+	}
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && slices.Contains([]string{".git", "build", "node_modules", "testdata"}, d.Name()) {
+			return fs.SkipDir
+		}
+		folder := "/" + path.Dir(name)
+		want := ""
+		switch {
+		case folder == "/.github/workflows":
+			want = "github-actions /" // is looked for there
+		case strings.HasSuffix(folder, "/.github/workflows"), d.Name() == "action.yml":
+			want = "github-actions " + folder
+		case d.Name() == "Dockerfile":
+			want = "docker " + folder
+		}
+		if want != "" && !listed[want] {
+			t.Errorf("dependabot does not look at %s: no %q", name, want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readYAML(t *testing.T, into any, elem ...string) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(append([]string{root}, elem...)...))
+	if err == nil {
+		err = yaml.Unmarshal(content, into)
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -174,7 +174,7 @@ func (w *Workflow) after(name string) map[string]bool {
 }
 
 // expressions finds ${{ NAME }}.
-var expressions = regexp.MustCompile(`\$\{\{ *([\w.]+) *\}\}`)
+var expressions = regexp.MustCompile(`\$\{\{ *([\w.-]+) *\}\}`)
 
 // Fill puts values in place of the expressions of a text.
 func Fill(text string, values map[string]string) (string, error) {
