@@ -91,7 +91,7 @@ func (m *mirror) attached(ctx context.Context, subject ocispec.Descriptor) error
 			return fmt.Errorf("referrer %s: %w", other.Digest, err)
 		}
 		if !vouched {
-			m.leave(subject.Digest, other.Digest, "nothing vouches for it")
+			m.leave(subject.Digest, other.Digest, "no trusted signature covers it")
 			continue
 		}
 		about.referrers = append(about.referrers, other)

@@ -71,7 +71,7 @@ func (i *Installer) vouchedForAll(ctx context.Context, verified Verified) error 
 		if err := verified.unavailable; err != nil {
 			return err
 		}
-		return fmt.Errorf("%w: nothing vouches for index %s, only for its manifest for %s",
+		return fmt.Errorf("%w: no signature covers index %s, only its manifest for %s",
 			ErrOnePlatform, verified.Index, verified.Platform)
 	}
 	return i.vouched(ctx, verified, func(ocispec.Descriptor) bool { return true })

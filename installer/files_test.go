@@ -173,7 +173,7 @@ func TestVerifyFileRefuses(t *testing.T) {
 		}
 	}
 	bom := bundle(key.AttestBundle(t, d, trusttest.PredicateSPDX, `{}`))
-	if _, err := trusted.VerifyFile(t.Context(), ref, strings.NewReader("content"), bom...); err == nil || !strings.Contains(err.Error(), "says "+trusttest.PredicateSPDX+" of the file") {
+	if _, err := trusted.VerifyFile(t.Context(), ref, strings.NewReader("content"), bom...); err == nil || !strings.Contains(err.Error(), "its predicate is "+trusttest.PredicateSPDX) {
 		t.Errorf("a bill of materials: %v", err)
 	}
 	broken := errors.New("broken")

@@ -314,7 +314,10 @@ func (i *Installer) warnChanged(ctx context.Context, err error) {
 		i.log.WarnContext(ctx, "takes over what something else installed", "error", err)
 	}
 	if errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt) {
-		i.log.WarnContext(ctx, "an installed plugin is not what was installed", "error", err)
+		i.log.WarnContext(ctx, "an installed plugin was changed", "error", err)
+	}
+	if errors.Is(err, ErrLockDiffers) {
+		i.log.WarnContext(ctx, "an installed plugin is not the locked one", "error", err)
 	}
 }
 

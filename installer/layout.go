@@ -93,7 +93,7 @@ func (v layoutView) Tags(ctx context.Context) ([]string, error) {
 		}
 	}
 	if err == nil && len(tags) == 0 {
-		err = fmt.Errorf("%w: nothing of %s in %s", ErrNotFound, strings.TrimSuffix(v.prefix, ":"), v.Name())
+		err = fmt.Errorf("%w: %s is not in %s", ErrNotFound, strings.TrimSuffix(v.prefix, ":"), v.Name())
 	}
 	return tags, err
 }

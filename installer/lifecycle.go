@@ -138,7 +138,7 @@ func (f *Folder) rollback(ctx context.Context, ref Reference, referenced []Refer
 	}
 	removed, left = fitting[len(fitting)-1], fitting[len(fitting)-2]
 	if err := left.Verify(ctx); err != nil {
-		return Installed{}, Installed{}, fmt.Errorf("the older version cannot take over: %w", err)
+		return Installed{}, Installed{}, fmt.Errorf("the older version cannot be used: %w", err)
 	}
 	if err := neededBy(plugin, referenced, removed.Receipt.Version, left.Receipt.Version); err != nil {
 		return Installed{}, Installed{}, err

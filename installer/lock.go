@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/opencontainers/go-digest"
 	"github.com/pelletier/go-toml/v2"
@@ -24,6 +25,9 @@ var (
 	ErrInvalidLock = errors.New("invalid lock")
 	// ErrNotLocked is a reference that the lock does not have.
 	ErrNotLocked = errors.New("not in the lock")
+	// ErrLockDiffers reports that what is installed differs from the lock, although
+	// its files are those of its receipt. Either may have been changed.
+	ErrLockDiffers = errors.New("does not match the lock")
 	// ErrMoved is a version that has another digest than before: its tag was
 	// moved. It also matches ErrRefused.
 	ErrMoved = fmt.Errorf("%w: the version was published anew", ErrRefused)
@@ -219,9 +223,19 @@ func (o ChangeOptions) check(before chosen, now Verified) error {
 		return fmt.Errorf("%w: %s was chosen, now it is %s", ErrDowngrade, before.version, now.Version)
 	}
 	if !o.AcceptSignerChange && !sameSigners(before.signers, now.Verification.Signers()) {
-		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, before.signers, now.Verification.Signers())
+		return signerChanged(before.signers, now.Verification.Signers())
 	}
 	return nil
+}
+
+// signerChanged names the signers before and now.
+func signerChanged(before, now []string) error {
+	return fmt.Errorf("%w: was %s, is %s", ErrSignerChanged, listSigners(before), listSigners(now))
+}
+
+// listSigners writes signers for people.
+func listSigners(signers []string) string {
+	return cmp.Or(strings.Join(signers, ", "), "nobody")
 }
 
 // chosen is a version that was chosen, with what identifies it.

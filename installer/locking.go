@@ -202,7 +202,10 @@ func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference)
 // now, and the version that it was locked with: not every image says one.
 func (l Locked) pick(ctx context.Context, src Source, _ Reference) (picked, error) {
 	desc, err := pickDigest(ctx, src, l.Index)
-	return picked{desc: desc, version: l.Version, known: true, why: []string{"The lock has the digest; tags were not asked."}}, err
+	if err != nil {
+		err = fmt.Errorf("the lock has index %s: %w", l.Index, err)
+	}
+	return picked{desc: desc, version: l.Version, known: true, locked: true, why: []string{"The lock has the digest; tags were not asked."}}, err
 }
 
 // lockedPresent gives what is installed of a locked entry if it is whole. Of those
@@ -249,25 +252,25 @@ func (f *Folder) locked(entry Locked) (Installed, error) {
 // VerifyLocked is [Installed.Verify] that compares the receipt with the lock as
 // well, so that it finds a receipt that was changed together with the files. What
 // the files are is known if the lock has the digest of the executable: see
-// [LockedPlatform].
+// [LockedPlatform]. Differences from the lock match [ErrLockDiffers].
 func (i Installed) VerifyLocked(ctx context.Context, entry Locked) error {
 	if err := i.Verify(ctx); err != nil {
 		return err
 	}
 	r := i.Receipt
 	if r.Name != entry.Name() {
-		return fmt.Errorf("%s: %w: the receipt is of %s, the lock has %s", i.Dir, ErrChanged, r.Name, entry.Name())
+		return fmt.Errorf("%s: %w: the lock has %s, installed is %s", i.Dir, ErrLockDiffers, entry.Name(), r.Name)
 	}
 	locked := entry.platform(r.Platform)
 	if locked == nil {
-		return fmt.Errorf("%s: %w: the receipt is for %s, for which the lock has nothing", i.Dir, ErrChanged, r.Platform)
+		return fmt.Errorf("%s: %w: the lock has nothing for %s, the installed platform", i.Dir, ErrLockDiffers, r.Platform)
 	}
 	is := LockedPlatform{Manifest: r.Manifest, Layer: r.Layer, Executable: r.executableDigest()}
 	if what, want, got := entry.difference(r.Version, r.Digest(), *locked, is); what != "" {
-		return fmt.Errorf("%s: %w: the receipt has %s %s, the lock has %s", i.Dir, ErrChanged, what, got, want)
+		return fmt.Errorf("%s: %w: the lock has %s %s, installed is %s", i.Dir, ErrLockDiffers, what, want, got)
 	}
 	if signers := r.Verification.Signers(); !sameSigners(entry.Signers, signers) {
-		return fmt.Errorf("%s: %w: signed by %v according to the receipt, by %v according to the lock", i.Dir, ErrChanged, signers, entry.Signers)
+		return fmt.Errorf("%s: %w: the lock has signer %s, installed is signed by %s", i.Dir, ErrLockDiffers, listSigners(entry.Signers), listSigners(signers))
 	}
 	return nil
 }
@@ -308,7 +311,7 @@ func (l Locked) matches(verified Verified) error {
 		return fmt.Errorf("%w: the lock has %s %s, published is %s", ErrMoved, what, want, got)
 	}
 	if !sameSigners(l.Signers, verified.Verification.Signers()) {
-		return fmt.Errorf("%w: was %v, is %v", ErrSignerChanged, l.Signers, verified.Verification.Signers())
+		return signerChanged(l.Signers, verified.Verification.Signers())
 	}
 	return nil
 }

@@ -215,7 +215,10 @@ func (p payload) settleVersion(found picked) (v version.Version, own bool, err e
 	case err != nil:
 		return version.Version{}, false, err
 	case own && found.known && !v.Equal(found.version):
-		return version.Version{}, false, fmt.Errorf("%w: %s was asked for, the plugin says that it is %s", ErrMismatch, cmp.Or(found.tag, found.version.String()), v)
+		if found.locked {
+			return version.Version{}, false, fmt.Errorf("%w: the lock has version %s, published is %s", ErrMoved, found.version, v)
+		}
+		return version.Version{}, false, fmt.Errorf("%w: the plugin with the tag %s has version %s", ErrMismatch, cmp.Or(found.tag, found.version.String()), v)
 	case own:
 		return v, true, nil
 	case found.known:

@@ -93,7 +93,7 @@ func platformNames(offered []candidate) string {
 func explain(host artifact.Platform, best candidate) string {
 	switch {
 	case best.rank < 0:
-		return fmt.Sprintf("The index has nothing for %s; %s stands for all of it.", host, best.platform)
+		return fmt.Sprintf("The index has no entry for %s; %s covers all of it.", host, best.platform)
 	case best.rank == 0:
 		return fmt.Sprintf("The index has an entry for %s.", best.platform)
 	}

@@ -20,7 +20,7 @@ var ErrInvalidPolicy = errors.New("invalid policy")
 
 // ErrOtherPolicy reports an installed plugin that was verified by other rules than
 // the policy has now.
-var ErrOtherPolicy = errors.New("it was verified by other rules than there are now")
+var ErrOtherPolicy = errors.New("it was verified by rules that have changed since")
 
 // Policy says what a plugin must carry before it may be installed. The zero
 // value refuses everything. [NewPolicy] and [ParsePolicy] make one.

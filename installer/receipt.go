@@ -128,7 +128,7 @@ func (r Receipt) check() error {
 // that was copied or renamed is another version to the runner.
 func (r Receipt) belongs(entry store.Entry) error {
 	if r.Name != entry.Plugin.Name() || !r.Version.Core().Equal(entry.Version.Core()) {
-		return fmt.Errorf("%w: it is that of %s %s", ErrInvalidReceipt, r.Name, r.Version)
+		return fmt.Errorf("%w: it belongs to %s %s", ErrInvalidReceipt, r.Name, r.Version)
 	}
 	return nil
 }

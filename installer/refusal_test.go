@@ -25,7 +25,7 @@ func TestRefusedError(t *testing.T) {
 	if !ok || !errors.Is(err, installer.ErrRefused) || !errors.Is(err, installer.ErrWrongSigner) || errors.Is(err, installer.ErrNotAttested) {
 		t.Fatalf("%v", err)
 	}
-	want := []installer.RefusedEvidence{{Origins: []string{"keyless-att-bundle-github"}, Reason: "signed by somebody else: with a certificate, not with a key"}}
+	want := []installer.RefusedEvidence{{Origins: []string{"keyless-att-bundle-github"}, Reason: "signed by another signer: with a certificate, not with a key"}}
 	if diff := cmp.Diff(want, refused.Looked); diff != "" {
 		t.Error(diff)
 	}

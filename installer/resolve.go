@@ -104,7 +104,9 @@ type picked struct {
 	// floating tags.
 	version version.Version
 	known   bool
-	why     []string
+	// locked says that version is that of the lock.
+	locked bool
+	why    []string
 }
 
 // pick chooses a tag, or takes the digest. This is the only place where a tag is
@@ -295,7 +297,7 @@ func (r *Resolution) describe(ctx context.Context) error {
 		return err
 	}
 	if !r.ownVersion {
-		r.Explanation = append(r.Explanation, "The artifact says no version itself; this is its tag's, which no signature covers.")
+		r.Explanation = append(r.Explanation, "The artifact states no version; this is its tag's, which no signature covers.")
 	}
 	if need != "" {
 		r.Explanation = append(r.Explanation, need)
@@ -317,7 +319,7 @@ func (r Resolution) manifestOnly(ctx context.Context) (Resolution, error) {
 		return Resolution{}, fmt.Errorf("by the signed manifest alone: %w", err)
 	}
 	if !r.Version.Equal(before) {
-		return Resolution{}, fmt.Errorf("%w: the index, which nothing vouches for, says version %s, the signed manifest says %s", ErrMismatch, before, r.Version)
+		return Resolution{}, fmt.Errorf("%w: the index, which no signature covers, says version %s, the signed manifest says %s", ErrMismatch, before, r.Version)
 	}
 	if !artifact.IsConfig(r.chain.Manifest().Config.MediaType) {
 		return r, nil
@@ -334,7 +336,7 @@ func (r Resolution) manifestOnly(ctx context.Context) (Resolution, error) {
 		return Resolution{}, err
 	}
 	if own.OS() != want.OS() || own.Arch() != want.Arch() {
-		return Resolution{}, fmt.Errorf("%w: the index, which nothing vouches for, says %s, the signed manifest says %s", ErrMismatch, want, own)
+		return Resolution{}, fmt.Errorf("%w: the index, which no signature covers, says %s, the signed manifest says %s", ErrMismatch, want, own)
 	}
 	return r, nil
 }

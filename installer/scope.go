@@ -30,7 +30,7 @@ func parseScope(text string) (scope, error) {
 		return scope{}, errors.New("no scope")
 	}
 	if _, _, found := strings.Cut(text, "://"); found {
-		return scope{}, fmt.Errorf("the scope %q has a scheme; leave it out", text)
+		return scope{}, fmt.Errorf("the scope %q has a scheme; omit it", text)
 	}
 	elements := strings.Split(text, "/")
 	if len(elements) == 1 || !looksLikeHost(elements[0]) && !strings.Contains(elements[0], "*") {
@@ -72,14 +72,14 @@ func checkRegistryPattern(pattern string) error {
 // checkElementPattern puts a letter in place of each *: where any text fits, so
 // does that.
 func checkElementPattern(pattern string) error {
-	name, version, found := strings.Cut(pattern, ":")
-	if at := strings.IndexByte(name, '@'); at >= 0 {
-		name, version, found = name[:at], name[at+1:], true
+	version := ""
+	if at := strings.IndexAny(pattern, ":@"); at >= 0 {
+		version = pattern[at:]
 	}
 	lower := strings.ToLower(pattern)
 	switch {
-	case found:
-		return fmt.Errorf("element %q: a rule is about all versions of a plugin; leave out %q", pattern, version)
+	case version != "":
+		return fmt.Errorf("element %q: a rule is about all versions of a plugin; omit %q", pattern, version)
 	case strings.Contains(pattern, "**"):
 		return fmt.Errorf("element %q: ** may only be the last element", pattern)
 	case checkRepository(strings.ReplaceAll(pattern, "*", "a")) == nil:

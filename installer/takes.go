@@ -108,9 +108,9 @@ func (i *Installer) refuseShadowed(ctx context.Context, plugin store.Plugin, ref
 			i.log.WarnContext(ctx, "the runner takes a folder beneath this plugin's for a version of it, which is not there",
 				"plugin", plugin.Name(), "version", shadow.Receipt.Version.String())
 		case shadow.Foreign:
-			problems = append(problems, fmt.Errorf("%w: %s in its place, which something else put there, and which satisfies %s, too", ErrShadowed, name, ref))
+			problems = append(problems, fmt.Errorf("%w: %s, which something else installed and which satisfies %s, too", ErrShadowed, name, ref))
 		case shadow.complete() != nil:
-			problems = append(problems, fmt.Errorf("%w: %s in its place, which is damaged, and which satisfies %s, too", ErrShadowed, name, ref))
+			problems = append(problems, fmt.Errorf("%w: %s, which is damaged and satisfies %s, too", ErrShadowed, name, ref))
 		case remove && needed != nil:
 			problems = append(problems, needed)
 		}
@@ -128,7 +128,7 @@ func neededBy(plugin store.Plugin, referenced []Reference, going, staying versio
 			continue // which the runner does not look up here
 		}
 		if constraint.Match(going.Core()) && !constraint.Match(staying.Core()) {
-			return fmt.Errorf("%w: %s %s would have to go, and %s stands for it", ErrNeeded, plugin.Name(), going, ref)
+			return fmt.Errorf("%w: %s %s would have to be removed, and %s resolves to it", ErrNeeded, plugin.Name(), going, ref)
 		}
 	}
 	return nil

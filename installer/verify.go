@@ -173,7 +173,7 @@ func (i *Installer) verifyBy(ctx context.Context, ref Reference, choose chooser)
 		return Verified{}, failed("verifying", exactly(resolution), err)
 	}
 	if !verified.ownVersion && !rule.unsafe {
-		i.log.WarnContext(ctx, "the artifact says no version itself, so its version is the tag's, which no signature covers",
+		i.log.WarnContext(ctx, "the artifact states no version, so the version is the tag's, which no signature covers",
 			"reference", exactly(verified.Resolution))
 	}
 	i.events(Event{Step: StepVerified, Reference: ref, Version: resolution.Version})

@@ -39,7 +39,7 @@ func fixed(repo Repository, aliases []Alias) []Warning {
 			at = a.Version.String()
 		}
 		warnings = append(warnings, Warning{repo.Name() + ":" + a.Tag, fmt.Sprintf(
-			"the alias stays on %s: %s; fleeting-plugin lists versions and is not affected, installers that take the tag as it is get that one; --no-aliases leaves aliases alone",
+			"the alias stays on %s: %s; fleeting-plugin resolves versions itself and is not affected, installers that read the tag get that one; --no-aliases moves no aliases",
 			at, a.Fixed)})
 	}
 	return warnings
@@ -189,7 +189,7 @@ func (a *aliaser) counts(ctx context.Context, h held, tag Version) (string, erro
 		a.known[h.desc.Digest] = why
 	}
 	if why != "" {
-		why = h.String() + ", which this publisher does not stand behind: " + why
+		why = h.String() + ", which this publisher did not sign: " + why
 	}
 	return why, nil
 }

@@ -150,8 +150,8 @@ func TestAliasesByContent(t *testing.T) {
 		{"another plugin under latest", "latest", plugin("other", "3.0.0"), `the plugin "other" 3.0.0`, true},
 		{"a version under another", "v3.0.0", plugin("demo", "1.4.0"), `it is the plugin "demo" 1.4.0, not 3.0.0`, false},
 		{"a plugin of two versions", "3.0.0", plugin("demo", "3.0.0", "3.0.1"), `which is not a fleeting plugin`, false},
-		{"a version that nobody vouches for", "3.0.0", plugin("demo", "3.0.0"), `it is the plugin "demo" 3.0.0, which this publisher does not stand behind: it is a stranger's`, false},
-		{"a latest that nobody vouches for", "latest", plugin("demo", "3.0.0"), `which this publisher does not stand behind: it is a stranger's`, true},
+		{"a version that nobody vouches for", "3.0.0", plugin("demo", "3.0.0"), `it is the plugin "demo" 3.0.0, which this publisher did not sign: it is a stranger's`, false},
+		{"a latest that nobody vouches for", "latest", plugin("demo", "3.0.0"), `which this publisher did not sign: it is a stranger's`, true},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

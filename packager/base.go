@@ -84,7 +84,7 @@ func (b Base) resolve(ctx context.Context, platform artifact.Platform) ([]baseIm
 		found = append(found, image)
 	}
 	if len(found) == 0 {
-		return nil, &InputError{Path: b.Reference, Problem: "has no image for " + platform.String(), Remedy: "choose another base image, or leave the platform out"}
+		return nil, &InputError{Path: b.Reference, Problem: "has no image for " + platform.String(), Remedy: "choose another base image, or omit the platform"}
 	}
 	return found, nil
 }

@@ -38,20 +38,13 @@ func ReadMetadata(annotation func(name string) string) (Metadata, error) {
 	return m, nil
 }
 
-// PublishedMetadata reads what the index says that a tag or digest stands for.
-// Nothing is verified. Errors are those of the registry and [ErrNotPlugin].
+// PublishedMetadata reads what the index, or the single manifest, says that a tag
+// or digest resolves to. Nothing is verified. Errors are those of the registry and
+// [ErrNotPlugin].
 func PublishedMetadata(ctx context.Context, from Source, reference string) (Metadata, error) {
-	desc, err := from.Resolve(ctx, reference)
+	t, err := readTree(ctx, from, reference)
 	if err != nil {
 		return Metadata{}, err
 	}
-	content, err := from.FetchAll(ctx, plain(desc), artifact.ManifestLimit)
-	if err != nil {
-		return Metadata{}, err
-	}
-	index, err := artifact.DecodeIndex(desc.MediaType, content)
-	if err != nil {
-		return Metadata{}, fmt.Errorf("%s: %w: %w", from.Name(), ErrNotPlugin, err)
-	}
-	return ReadMetadata(func(name string) string { return index.Annotations[name] })
+	return ReadMetadata(func(name string) string { return t.annotations[name] })
 }

@@ -73,7 +73,7 @@ func (in *input) compare(bin file, found header) error {
 	}
 	return &InputError{
 		Path:    bin.path,
-		Problem: fmt.Sprintf("is an executable for %s/%s, and is to be published for %s", system, found.arch, in.platform),
+		Problem: fmt.Sprintf("is an executable for %s/%s, but would be published for %s", system, found.arch, in.platform),
 		Remedy:  rebuild(in.platform) + ", or move it to the folder of its platform",
 	}
 }

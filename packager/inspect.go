@@ -200,7 +200,7 @@ func Inspect(ctx context.Context, from Source, reference string, opts InspectOpt
 	for _, s := range subjects {
 		for _, src := range sources {
 			if err := r.inspectEvidence(ctx, src, s); err != nil {
-				return nil, fmt.Errorf("what hangs off %s (%s): %w", s.name, s.desc.Digest, err)
+				return nil, fmt.Errorf("referrers of %s (%s): %w", s.name, s.desc.Digest, err)
 			}
 		}
 	}

@@ -32,7 +32,7 @@ type Promoted struct {
 }
 
 // ErrNotVouched reports a version that the publisher does not stand behind.
-var ErrNotVouched = errors.New("the publisher does not stand behind it")
+var ErrNotVouched = errors.New("this publisher did not sign it")
 
 // Promote moves the aliases of a version that is published, as [Push] does unless
 // its options say SkipAliases: for those who check a version before their users

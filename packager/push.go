@@ -177,7 +177,7 @@ func namedLimits(ctx context.Context, repo Tags, index ocispec.Descriptor) ([]Wa
 	if err != nil {
 		return nil, err
 	}
-	return []Warning{{tag, "the registry announces no referrers API, so what hangs off the artifact is listed under tags such as this one; let no cleanup rule delete tags that begin with sha256-"}}, nil
+	return []Warning{{tag, "the registry announces no referrers API, so signatures and attestations are listed under tags such as this one; exclude tags that begin with sha256- from cleanup rules"}}, nil
 }
 
 // theVersion finds the one plugin in a layout.

@@ -74,7 +74,7 @@ func TestBadInput(t *testing.T) {
 		{"other architecture", func(t *testing.T, dir string) {
 			t.Helper()
 			copyFile(t, executable(t, "linux/arm64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
-		}, "linux/amd64/plugin", "is an executable for linux/arm64, and is to be published for linux/amd64", "GOARCH=amd64"},
+		}, "linux/amd64/plugin", "is an executable for linux/arm64, but would be published for linux/amd64", "GOARCH=amd64"},
 		{"other system", func(t *testing.T, dir string) {
 			t.Helper()
 			copyFile(t, executable(t, "windows/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
@@ -206,7 +206,7 @@ func TestFlatFolder(t *testing.T) {
 		"two plugins":          {map[string]string{"plugin-linux-amd64": "linux/amd64", "tool-linux-amd64": "linux/amd64"}, nil, "", "several names: plugin, tool"},
 		"one twice":            {map[string]string{"plugin-linux-amd64": "linux/amd64", "plugin_linux_x86_64": "linux/amd64"}, nil, "", "is also in"},
 		"an amd64 level":       {map[string]string{"plugin-linux-amd64_v3": "linux/amd64"}, nil, "", "amd64 level"},
-		"another platform":     {map[string]string{"plugin-linux-arm64": "linux/amd64"}, nil, "", "to be published for linux/arm64"},
+		"another platform":     {map[string]string{"plugin-linux-arm64": "linux/amd64"}, nil, "", "would be published for linux/arm64"},
 		"names of nothing":     {map[string]string{"plugin": "linux/amd64", "README.md": ""}, nil, "", "holds no plugin: there is only README.md, plugin"},
 		"two in a folder":      {map[string]string{"linux-amd64/a": "linux/amd64", "linux-amd64/b": "linux/amd64"}, nil, "", "has 2 executables and no file plugin"},
 	} {

@@ -38,7 +38,7 @@ func (d *Dist) CompareVersion(ctx context.Context, want Version) ([]Warning, err
 		}
 	}
 	warnings, err := d.SearchVersion(ctx, want)
-	return append([]Warning{{d.dir, "no executable is for this machine, so none was asked for its version"}}, warnings...), err
+	return append([]Warning{{d.dir, "no executable runs on this machine, so no version was compared"}}, warnings...), err
 }
 
 // SearchVersion looks for the version in the executables and starts none of them:
@@ -107,11 +107,11 @@ func compareVersion(ctx context.Context, in input, want Version) ([]Warning, err
 	}
 	v, err := ParseVersion(told)
 	if err != nil {
-		return []Warning{{bin.path, fmt.Sprintf("it calls itself version %q; build it with its version, or the runner's list of plugins will be wrong", told) + without.problem()}}, nil //nolint:nilerr // an unknown version is no error
+		return []Warning{{bin.path, fmt.Sprintf("it reports version %q; build it with its version, or the runner's list of plugins will be wrong", told) + without.problem()}}, nil //nolint:nilerr // an unknown version is no error
 	}
 	if v.Compare(want) != 0 {
 		return nil, &InputError{
-			Path: bin.path, Problem: fmt.Sprintf("calls itself version %s and is to be published as %s", v, want) + without.problem(),
+			Path: bin.path, Problem: fmt.Sprintf("reports version %s, but would be published as %s", v, want) + without.problem(),
 			Remedy: cmp.Or(without.remedy(), fmt.Sprintf("publish it as %s, or build it as %s", v, want)),
 		}
 	}

@@ -96,8 +96,8 @@ func TestVersionOfAPlainAnswer(t *testing.T) {
 		warning string
 	}{
 		"the same":            {"echo v1.1.0", nil, "", ""},
-		"another":             {"echo 1.0.0", nil, "calls itself version 1.0.0 and is to be published as 1.1.0", ""},
-		"on standard error":   {"echo 1.0.0 >&2", nil, "calls itself version 1.0.0", ""},
+		"another":             {"echo 1.0.0", nil, "reports version 1.0.0, but would be published as 1.1.0", ""},
+		"on standard error":   {"echo 1.0.0 >&2", nil, "reports version 1.0.0", ""},
 		"a constant":          {"echo 1.0.0", linked, "published as 1.1.0, although the linker was told to set main.version", ""},
 		"a constant dev":      {"echo dev", linked, "", "although the linker was told to set main.version"},
 		"nothing, and a flag": {"echo", linked, "", "although the linker was told to set main.version"},

@@ -24,7 +24,7 @@ func ParseVersion(s string) (Version, error) {
 	case err != nil:
 		return Version{}, fmt.Errorf("%w %q: it must be MAJOR.MINOR.PATCH or MAJOR.MINOR.PATCH-PRERELEASE, such as 1.2.3", ErrVersion, s)
 	case v.Build() != "":
-		return Version{}, fmt.Errorf("%w %q: build metadata (+%s) cannot be part of a tag; leave it out", ErrVersion, s, v.Build())
+		return Version{}, fmt.Errorf("%w %q: build metadata (+%s) cannot be part of a tag; omit it", ErrVersion, s, v.Build())
 	case len(bare) > maxTag:
 		return Version{}, fmt.Errorf("%w %q: a tag has at most %d characters", ErrVersion, s, maxTag)
 	}

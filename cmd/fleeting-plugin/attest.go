@@ -18,13 +18,13 @@ func newAttestCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attest REF",
 		Short: "Attest the bills of materials and the provenance of a published artifact",
-		Long: `Sign attestations about the index that REF stands for and every platform's
-manifest in it: the bills of materials that hang off them, the SLSA provenance
-of this CI job, and predicates from files. Each is published in both forms that
-verifiers look for.
+		Long: `Sign attestations about the index that REF resolves to, and about the manifest of
+every platform in it: the attached bills of materials, SLSA provenance, and
+predicates from files. If REF resolves to a single manifest, attest that. Each
+attestation is published in both forms that verifiers look for.
 
-Run it right after push: it signs the bills of materials that it finds, whoever
-attached them.`,
+Run it right after push. It signs the bills of materials that it finds, and anyone
+with push access can attach one.`,
 		Example: `  fleeting-plugin attest registry.example.com/group/plugin:1.2.3 --keyless
   fleeting-plugin attest registry.example.com/group/plugin:1.2.3 --key cosign.key --predicate https://example.com/scan/v1=scan.json`,
 		Args: cli.Args(1, 1),
@@ -87,7 +87,7 @@ func (s *statementFlags) add(flags *pflag.FlagSet) {
 
 func (s *statementFlags) addLDFlags(flags *pflag.FlagSet) {
 	s.set = flags
-	flags.StringVar(&s.ldflags, "ldflags", "", "say in the provenance with which -ldflags `FLAGS` the executables were built, so that others can rebuild them")
+	flags.StringVar(&s.ldflags, "ldflags", "", "record in the provenance the -ldflags `FLAGS` that the executables were built with, so that others can rebuild them")
 }
 
 // check reads the predicates in files, and refuses flags of the linker that are
@@ -95,7 +95,7 @@ func (s *statementFlags) addLDFlags(flags *pflag.FlagSet) {
 func (s *statementFlags) check() error {
 	if s.set.Changed("ldflags") && strings.TrimSpace(s.ldflags) == "" {
 		return cli.Hint(cli.Usagef("--ldflags is empty"),
-			"see what the command prints that was to give them, such as make -s ldflags; or leave --ldflags out")
+			"check the command that should print them, such as make -s ldflags; or omit --ldflags")
 	}
 	for _, f := range s.files {
 		predicateType, path, ok := strings.Cut(f, "=")

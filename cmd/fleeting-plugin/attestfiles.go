@@ -19,13 +19,13 @@ func newAttestFilesCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "attest-files FILE... --bundle BUNDLE",
 		Short: "Attest the provenance of files that are in no registry",
-		Long: `Sign the SLSA provenance of this CI job for files, such as those that a forge
-shows with a release, and write it to BUNDLE: one sigstore bundle for all of
-them. Their users check it with fleeting-plugin verify-files,
-gh attestation verify --bundle or cosign verify-blob-attestation.
+		Long: `Sign the SLSA provenance of this CI job for files, such as those of a release, and
+write it to BUNDLE: one sigstore bundle for all of them. Users verify it with
+fleeting-plugin verify-files, gh attestation verify --bundle or
+cosign verify-blob-attestation.
 
-A folder stands for the files in it, and may hold no folders; BUNDLE is left out.
-A BUNDLE that is there is replaced if it is about the same files.`,
+Of a folder, every file in it is attested, except BUNDLE. A folder may not have
+folders in it. An existing BUNDLE is replaced if it is about the same files.`,
 		Example: `  fleeting-plugin attest-files build/release --bundle build/release/provenance.sigstore.json --keyless
   fleeting-plugin attest-files plugin.tar.gz plugin.spdx.json --bundle provenance.sigstore.json --key cosign.key`,
 		Args: cli.Args(1, -1),
@@ -36,7 +36,7 @@ A BUNDLE that is there is replaced if it is about the same files.`,
 	statements.addLDFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if bundle == "" {
-			return cli.Usagef("say where the attestation goes: --bundle FILE")
+			return cli.Usagef("name the file to write the attestation to: --bundle FILE")
 		}
 		files, err := filesIn(args, bundle)
 		if err != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -19,8 +20,8 @@ func newCompletionCmd(app *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish|powershell",
 		Short: "Write the completion script of a shell",
-		Long: `Write the completion script of a shell. That for bash needs the package
-bash-completion: without it each Tab says that _get_comp_words_by_ref is not
+		Long: `Write the completion script of a shell. The script for bash needs the package
+bash-completion. Without it, each Tab prints that _get_comp_words_by_ref is not
 found.`,
 		Example: `  # bash, for this session
   source <(fleeting-plugin completion bash)
@@ -31,7 +32,11 @@ found.`,
 			if len(args) == 1 && slices.Contains(cmd.ValidArgs, args[0]) {
 				return nil
 			}
-			return cli.Hint(fmt.Errorf("want the name of a shell, got %q", args), "fleeting-plugin completion bash, or zsh, fish, powershell")
+			err := errors.New("fleeting-plugin completion needs the name of one shell")
+			if len(args) == 1 {
+				err = fmt.Errorf("unknown shell %q", args[0])
+			}
+			return cli.Hint(err, "fleeting-plugin completion bash, or zsh, fish, powershell")
 		},
 		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,10 +105,14 @@ func argumentWords(use string) (words [][]string, repeated int) {
 // one may be.
 func completions(app *cli.App, cmd *cobra.Command, begun string, words []string) (all []cobra.Completion, directive cobra.ShellCompDirective) {
 	directive = cobra.ShellCompDirectiveNoFileComp
+	space := cobra.ShellCompDirectiveDefault
 	for _, word := range words {
 		switch word {
 		case "REF":
 			all = append(all, knownPlugins(app, cmd, begun)...)
+			if len(all) > 0 && !strings.Contains(begun, ":") {
+				space = cobra.ShellCompDirectiveNoSpace // a version may follow
+			}
 		case "REGISTRY":
 			all = append(all, knownRegistries(app, cmd)...)
 		case "PLATFORM":
@@ -121,7 +130,7 @@ func completions(app *cli.App, cmd *cobra.Command, begun string, words []string)
 	if len(all) > 0 && directive == cobra.ShellCompDirectiveFilterDirs {
 		directive = cobra.ShellCompDirectiveDefault // shells show either
 	}
-	return all, directive
+	return all, directive | space
 }
 
 // usualPlatforms are those that plugins are published for.

@@ -61,16 +61,20 @@ func newDoctorCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Look for what keeps installed plugins from working",
-		Long: `Check the folder and the policy, what the runner's configuration names, as whom
-its registries would be asked, every installed file against its receipt and the
-policy, and, unless --no-start is given, that plugins start and answer as the
-runner expects: the versions that the configuration makes it use, and the newest
-of each plugin. Plugins are started with nothing in their environment but what
-they need for that, and stopped at once.
+		Long: `Check whether installed plugins work:
+
+- the folder of plugins, and the policy
+- the plugins that the runner's configuration names
+- the user that is used to log in to each registry
+- every installed file, against its receipt and the policy
+- whether plugins start and answer as the runner expects: the versions that the
+  runner uses, and the newest of each plugin. --no-start omits this.
+
+Plugins are started with a minimal environment and stopped at once.
 
 Report other users who may write the plugins, the policy, its keys, the lock, the
 runner's configuration and the files with credentials, or a folder above them. An
-executable that others may write is not started.`,
+executable that other users may write is not started.`,
 	}
 	folder, policy := newFolderFlags(app, cmd), newPolicyFlags(app, cmd)
 	registry := app.RegistryFlags(cmd.Flags())
@@ -145,7 +149,7 @@ func (d *doctor) guard(check, path, what string) bool {
 
 func nextWriters(path string) string {
 	if runtime.GOOS == "windows" {
-		return "leave the right to write it to administrators and the runner's user: icacls " + path
+		return "let only administrators and the runner's user write it: icacls " + path
 	}
 	return "chmod go-w " + path + "; if it is another user's, run doctor as that user"
 }
@@ -187,7 +191,7 @@ func (d *doctor) checkAllowed(one installer.Installed, name string) {
 	switch _, unruled := errors.AsType[*installer.NoRuleError](err); {
 	case err == nil:
 	case unruled, errors.Is(err, installer.ErrOtherPolicy):
-		d.add("policy", "warning", name+": "+err.Error(), "name the policy that it was installed by, or install it by this one: "+reinstall(one.Receipt))
+		d.add("policy", "warning", name+": "+err.Error(), "name the policy that it was installed with, or install it with this one: "+reinstall(one.Receipt))
 	default:
 		d.refuse("policy", name+": "+err.Error(), reinstall(one.Receipt))
 	}
@@ -244,7 +248,7 @@ func (d *doctor) missingFolder(dir string) {
 // checkConfig holds what the runner's configuration names against what is there.
 func (d *doctor) checkConfig(ctx context.Context, folder *installer.Folder, config string, start bool) {
 	if place := placeOf(d.app, config); !place.exists() {
-		d.add("configuration", "warning", "not looked at: there is none at "+place.path(), "name the runner's: --config FILE")
+		d.add("configuration", "warning", "not checked: there is none at "+place.path(), "name the runner's: --config FILE")
 		return
 	}
 	plugins, err := readConfig(d.app, config, "name the runner's configuration: --config FILE")
@@ -286,7 +290,7 @@ func (d *doctor) checkTaken(ctx context.Context, folder *installer.Folder, p ins
 	_, err = os.Stat(taken.Path)
 	switch {
 	case err != nil:
-		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which is not there: %v", p.Runner, name, err), "find out what made a folder of that name")
+		d.add("configuration", "problem", fmt.Sprintf("runner %q gets %s, which is not there: %v", p.Runner, name, err), "find out which program made a folder of that name")
 	case taken.Foreign:
 		what, next := foreign(ctx, taken)
 		d.refuse("configuration", fmt.Sprintf("runner %q gets %s: %s", p.Runner, name, what), next)
@@ -322,7 +326,7 @@ func (d *doctor) checkInstalled(ctx context.Context, folder *installer.Folder, s
 		d.findings, d.altered = append(d.findings, alone.findings...), d.altered || alone.altered
 	}
 	if err != nil {
-		d.add("installed", "problem", "not all was looked at: "+err.Error(), "")
+		d.add("installed", "problem", "not everything was checked: "+err.Error(), "")
 	}
 	switch left {
 	case 0:
@@ -388,7 +392,7 @@ func foreign(ctx context.Context, one installer.Installed) (what, next string) {
 	if err := one.Verify(ctx); !errors.Is(err, installer.ErrForeign) {
 		return fmt.Sprint(err), "fleeting-plugin install --reinstall " + ref
 	}
-	return installer.ErrForeign.Error(), "take it over, verified: fleeting-plugin install " + ref + "\nor remove it: fleeting-plugin uninstall " + ref
+	return installer.ErrForeign.Error(), "verify it and take it over: fleeting-plugin install " + ref + "\nor remove it: fleeting-plugin uninstall " + ref
 }
 
 // reinstall is the command that puts an installed plugin back as it was: that

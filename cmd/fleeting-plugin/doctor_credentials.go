@@ -34,7 +34,7 @@ func (d *doctor) checkCredentials(ctx context.Context, plugins []installer.Confi
 		case err != nil:
 			d.add("credentials", "problem", fmt.Sprintf("%s: %v", host, err), cmp.Or(d.app.HintOf(err), "fleeting-plugin login "+host))
 		case found.IsZero():
-			d.add("credentials", "ok", host+": none, so it is asked as anybody", "")
+			d.add("credentials", "ok", host+": none, so it is asked anonymously", "")
 		case found.Username == "":
 			d.add("credentials", "ok", host+": a token", "")
 		default:

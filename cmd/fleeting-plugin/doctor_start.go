@@ -57,9 +57,9 @@ func startOnce(ctx context.Context, path string) (protocol int, err error) {
 	waited := cmd.Wait()
 	switch {
 	case timedOut:
-		return 0, fmt.Errorf("it did not say within %s where it serves", startTimeout)
+		return 0, fmt.Errorf("it did not announce its address within %s", startTimeout)
 	case err != nil:
-		return 0, fmt.Errorf("it ended without saying where it serves (%w)", waited)
+		return 0, fmt.Errorf("it ended without announcing its address (%w)", waited)
 	}
 	return readHandshake(line)
 }
@@ -69,7 +69,7 @@ func startOnce(ctx context.Context, path string) (protocol int, err error) {
 func readHandshake(line string) (protocol int, err error) {
 	fields := strings.Split(strings.TrimSpace(line), "|")
 	if len(fields) < 5 || fields[0] != "1" {
-		return 0, fmt.Errorf("it says %.100q where a plugin says how it serves", strings.TrimSpace(line))
+		return 0, fmt.Errorf("it wrote %.100q instead of a plugin's handshake", strings.TrimSpace(line))
 	}
 	if protocol, err = strconv.Atoi(fields[1]); err != nil || protocol != 0 {
 		return 0, fmt.Errorf("it serves protocol %.20q, the runner speaks 0", fields[1])
@@ -98,7 +98,7 @@ func whyNotStarted(path string) (why, next string) {
 	if _, err := os.Stat(interpreter); !errors.Is(err, fs.ErrNotExist) {
 		return "", ""
 	}
-	return fmt.Sprintf("it is there, but %s, which it is started with, is not; so it was built for another C library", interpreter),
+	return fmt.Sprintf("%s, which it needs to start, is missing, so it was built for another C library", interpreter),
 		"ask the publisher for one that is linked statically (CGO_ENABLED=0), or install that library"
 }
 

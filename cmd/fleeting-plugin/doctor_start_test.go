@@ -52,7 +52,7 @@ func TestWhyNotStarted(t *testing.T) {
 		content []byte
 		want    string
 	}{
-		"glibc where there is none": {newELF(t, here, "/lib64/ld-nowhere.so.2"), "/lib64/ld-nowhere.so.2, which it is started with, is not"},
+		"glibc where there is none": {newELF(t, here, "/lib64/ld-nowhere.so.2"), "/lib64/ld-nowhere.so.2, which it needs to start, is missing"},
 		"an interpreter that is":    {newELF(t, here, os.Args[0]), ""},
 		"static":                    {newELF(t, here, ""), ""},
 		"another machine":           {newELF(t, there, ""), "built for " + strings.TrimPrefix(there.String(), "EM_")},

@@ -73,6 +73,10 @@ func openSource(cmd *cobra.Command, registry *cli.RegistryFlags, arg string) (pa
 			return nil, "", cli.Hint(cli.Usagef("%s is a folder and holds no OCI layout", arg),
 				"name the folder that fleeting-plugin package wrote with --layout")
 		}
+		if info, err := os.Stat(arg); err == nil && info.Mode().IsRegular() {
+			return nil, "", cli.Hint(cli.Usagef("%s is a file; inspect reads a REF or an OCI layout folder", arg),
+				"unpack it: tar -xf "+arg+" -C DIR, then: fleeting-plugin inspect DIR")
+		}
 		if places.IsPath(arg) {
 			return nil, "", cli.Hint(cli.Usagef("%s: no OCI layout is there", arg), "name the folder that fleeting-plugin package wrote with --layout, or a REF")
 		}

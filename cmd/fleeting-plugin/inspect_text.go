@@ -147,7 +147,7 @@ func provenanceLines(claims packager.ProvenanceClaims, certificate *packager.Cer
 	if claims.Workflow != "" {
 		lines = append(lines, "claims that the environment was "+claims.Workflow)
 	}
-	flags := "without -ldflags, so that only executables that say theirs can be built again"
+	flags := "records no -ldflags, so only executables that record theirs can be rebuilt"
 	if claims.LDFlags != "" {
 		flags = fmt.Sprintf("with -ldflags '%s'", claims.LDFlags)
 	}
@@ -180,7 +180,7 @@ func printEvidence(p *cli.Page, r *packager.Report) {
 		}
 	}
 	for _, signer := range signers {
-		p.Printf("\nsays to be by %s\n", signer)
+		p.Printf("\nclaims to be signed by %s\n", signer)
 		for _, e := range all {
 			if e.signer == signer {
 				p.Field(14, "  "+e.what, strings.Join([]string{

@@ -26,18 +26,20 @@ func newInstallCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "install [REF...]",
 		Short: "Resolve, verify and install plugins",
-		Long: `Resolve references, verify what they stand for against the policy, and install
-it where the runner looks for plugins. What is installed already stays if it is
-what was verified; it is downloaded again only if no signed digest says what its
-files are. Without REF, every plugin that the runner's configuration
-names is installed; a path or a bare name there is of this machine and passed over.
+		Long: `Resolve references, verify them against the policy, and install the plugins where
+the runner looks for them. An installed plugin stays if it is what was verified.
+It is downloaded again only if no signed digest says what its files are.
 
-The runner takes the greatest version that satisfies its reference. If that would
-be one that something else installed, nothing is installed. With --locked exactly
-what the lock has is installed, and greater versions that satisfy the reference
-are removed; if the runner's configuration needs one of them for something else,
-nothing is. With --from plugins come from a mirror on disk, with --offline from
-nowhere: then what is wanted must be installed already.`,
+Without REF, install every plugin that the runner's configuration names. Local
+paths and bare names in it are skipped.
+
+The runner uses the greatest installed version that satisfies its reference. If
+another program installed that version, nothing is installed.
+
+--locked installs exactly what the lock has, and removes greater versions that
+satisfy the reference. If the runner's configuration needs one of those versions
+for another reference, nothing is removed or installed. --from takes plugins from
+a mirror on disk. --offline uses no network and fails if a plugin is not installed.`,
 		Example: `  fleeting-plugin install registry.example.com/team/plugin:1.2
   fleeting-plugin install --key cosign.pub registry.example.com/team/plugin:1
   fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml

@@ -45,11 +45,11 @@ func atHand(cmd *cobra.Command, err error) error {
 	case !ok || len(partial.Present) == 0:
 		return err
 	case cmd.Flags().Lookup("only-platform") != nil:
-		return cli.Hint(err, "copy what is there: --only-platform "+strings.Join(partial.Present, " --only-platform ")+"; a registry may want the others, too, layouts and tar files do not")
+		return cli.Hint(err, "copy what is there: --only-platform "+strings.Join(partial.Present, " --only-platform ")+"; registries may require the others, too, layouts and tar files do not")
 	case cmd.Name() == "lock":
-		return cli.Hint(err, "a lock has all platforms: lock where they are all there, and install --locked with --from")
+		return cli.Hint(err, "a lock needs all platforms: run lock where they all are, then install --locked with --from")
 	}
-	return cli.Hint(err, "choose one that is there: --platform "+partial.Present[0]+"; or mirror this platform, too, or all: fleeting-plugin mirror without --only-platform")
+	return cli.Hint(err, "choose a platform that is there: --platform "+partial.Present[0]+"; or mirror this one, too: fleeting-plugin mirror without --only-platform")
 }
 
 func asName(ref installer.Reference) string {
@@ -78,30 +78,31 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrNotAttested, cli.Refused, nextFile},
 		{installer.ErrBundle, cli.Refused, nextBundle},
 		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; if this is a copy: docker, crane and skopeo leave signatures behind, fleeting-plugin mirror and cosign copy do not"},
-		{installer.ErrOnePlatform, cli.Refused, "ask the publisher to sign the index, too, and find out who put this one there; verify without --all-platforms is for one platform"},
+		{installer.ErrOnePlatform, cli.Refused, "ask the publisher to sign the index, too; to verify one platform only, omit --all-platforms"},
 		{installer.ErrUnknownLog, cli.Refused, "name a trusted root that has this log: --trusted-root FILE, or trusted-root in the policy; cosign trusted-root create writes one"},
-		{installer.ErrSignerChanged, cli.Refused, "if the new signer is right: --accept-signer-change"},
-		{installer.ErrDowngrade, cli.Refused, "if the older version is wanted: --allow-downgrade, which removes newer ones"},
-		{installer.ErrMoved, cli.Refused, "a version never changes: ask the publisher why it did"},
-		{installer.ErrOccupied, cli.Refused, "name another destination; if it is the same plugin, find out which of the two is right: neither a version nor a signature there is overwritten"},
-		{installer.ErrMismatch, cli.Refused, "the bytes are not those that were published: tell the registry's administrator"},
-		{installer.ErrForeign, cli.Refused, "take it over, verified: fleeting-plugin install REF\nor remove it: fleeting-plugin uninstall REF"},
+		{installer.ErrLockDiffers, cli.Refused, "if the lock is right: fleeting-plugin install --locked REF\nif what is installed is right: fleeting-plugin lock REF"},
+		{installer.ErrSignerChanged, cli.Refused, "if you trust the new signer, add --accept-signer-change"},
+		{installer.ErrDowngrade, cli.Refused, "if you want the older version, add --allow-downgrade; it removes newer ones"},
+		{installer.ErrMoved, cli.Refused, "a published version must not change: ask the publisher why it did"},
+		{installer.ErrOccupied, cli.Refused, "name another destination, or find out which of the two is right; mirror overwrites no version and no signature"},
+		{installer.ErrMismatch, cli.Refused, "the registry returned other bytes than were published: tell its administrator"},
+		{installer.ErrForeign, cli.Refused, "verify it and take it over: fleeting-plugin install REF\nor remove it: fleeting-plugin uninstall REF"},
 		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
 		{installer.ErrShadowed, cli.Refused, "see what is there: fleeting-plugin list; remove what the runner must not take: fleeting-plugin uninstall NAME:VERSION"},
 		{installer.ErrNeeded, cli.Refused, "one folder cannot have both: change one of the references, or give that runner a folder of its own with FLEETING_PLUGIN_PATH"},
 		{installer.ErrSymlink, cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
 		{durable.ErrLink, cli.Refused, "find out who made the link, and remove it; or name another folder"},
 		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
-		{installer.ErrTooLarge, cli.Refused, "tell the publisher, and whoever may push there; nothing was installed"},
+		{installer.ErrTooLarge, cli.Refused, "tell the publisher and the registry's administrator; nothing was installed"},
 		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
 		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},
-		{installer.ErrNoAttestation, cli.Refused, "fleeting-plugin inspect REF shows what there is; ask the publisher to attest what the rule wants, or change the rule"},
+		{installer.ErrNoAttestation, cli.Refused, "see what is published: fleeting-plugin inspect REF; ask the publisher to attest what the rule requires, or change the rule"},
 		{installer.ErrNoSCT, cli.Refused, "if its sigstore instance has no certificate log: insecure-no-sct = true in the policy, with that instance's trusted-root"},
-		{installer.ErrWrongSigner, cli.Refused, "fleeting-plugin inspect REF shows who says to have signed; ask the publisher, not the registry, who is right"},
-		{installer.ErrRefused, cli.Refused, "fleeting-plugin inspect REF shows what there is; the policy says what is wanted"},
-		{installer.ErrEvidence, cli.Network, "try again: without its signatures the plugin is not installed"},
-		{installer.ErrNoSpace, cli.Failed, "make room there, fleeting-plugin prune removes old versions; or name another folder with --dir"},
-		{installer.ErrSparse, cli.Failed, "leave out --only-platform, or copy to a tar file; distribution takes it with validation.manifests.indexes.platforms: none"},
+		{installer.ErrWrongSigner, cli.Refused, "fleeting-plugin inspect REF shows who claims to have signed; ask the publisher which signer is right"},
+		{installer.ErrRefused, cli.Refused, "compare what is published with the policy: fleeting-plugin inspect REF"},
+		{installer.ErrEvidence, cli.Network, "try again; the plugin is not installed without its signatures"},
+		{installer.ErrNoSpace, cli.Failed, "free space there: fleeting-plugin prune removes old versions; or name another folder with --dir"},
+		{installer.ErrSparse, cli.Failed, "omit --only-platform, or copy to a tar file; distribution accepts it with validation.manifests.indexes.platforms: none"},
 		{installer.ErrPartial, cli.NotFound, "mirror the missing platforms, too"},
 		{installer.ErrNoVersion, cli.NotFound, "choose one of the published versions"},
 		{installer.ErrNoPlatform, cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
@@ -111,9 +112,9 @@ func mapInstallerErrors(app *cli.App) {
 		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
 		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
 		{installer.ErrInvalidPlatform, cli.Usage, "write it as os/arch[/variant], such as linux/arm64 or linux/arm/v7"},
-		{installer.ErrInvalidPolicy, cli.Usage, "mend the file; https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md has every key"},
+		{installer.ErrInvalidPolicy, cli.Usage, "correct the policy: https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md has every key"},
 		{installer.ErrNotLocked, cli.NotFound, "fleeting-plugin lock REF"},
-		{installer.ErrInvalidLock, cli.Usage, "write it anew: fleeting-plugin lock"},
+		{installer.ErrInvalidLock, cli.Usage, "write it again: fleeting-plugin lock"},
 		{installer.ErrInvalidConfig, cli.Usage, "name the runner's configuration: --config FILE"},
 	} {
 		app.MapError(m.target, m.code, m.hint)

@@ -19,9 +19,9 @@ func TestInstallerHints(t *testing.T) {
 	mapInstallerErrors(app)
 	for err, want := range map[error]string{
 		installer.ErrUnknownLog: "--trusted-root",
-		installer.ErrTooLarge:   "whoever may push there",
+		installer.ErrTooLarge:   "the registry's administrator",
 		installer.ErrUnsigned:   "ask the publisher",
-		errors.New("other"):     "shows what there is",
+		errors.New("other"):     "compare what is published",
 	} {
 		refusal := fmt.Errorf("verifying x: %w", errors.Join(installer.ErrRefused, fmt.Errorf("key: %w", err)))
 		if hint := app.HintOf(refusal); app.CodeOf(refusal) != cli.Refused || !strings.Contains(hint, want) {

@@ -66,7 +66,7 @@ func (f *folderFlags) path() (string, error) {
 			return "", cli.Hint(cli.WithCode(err, cli.Usage), "name the folder: --dir /etc/gitlab-runner/plugins")
 		}
 		if f.root == "" && !filepath.IsAbs(dir) {
-			return "", cli.Hint(cli.Usagef("FLEETING_PLUGIN_PATH is %s, which is another folder for whoever starts elsewhere, such as the runner", dir), "write it as an absolute path, there and for the runner")
+			return "", cli.Hint(cli.Usagef("FLEETING_PLUGIN_PATH is %s: a relative path is another folder for the runner, which starts elsewhere", dir), "set it to an absolute path, here and for the runner")
 		}
 	}
 	if f.root == "" {
@@ -100,7 +100,7 @@ func beneath(tree, dir string) (string, error) {
 			break
 		}
 		if err != nil {
-			return "", cli.Hint(cli.WithCode(fmt.Errorf("--root %s: %w", tree, err), cli.Refused), "a link in the tree leads out of it; name the folder that it means with --dir")
+			return "", cli.Hint(cli.WithCode(fmt.Errorf("--root %s: %w", tree, err), cli.Refused), "a link in the tree points out of it; name the folder that it points to with --dir")
 		}
 	}
 	return whole, nil
@@ -158,7 +158,7 @@ func newPolicyFlags(app *cli.App, cmd *cobra.Command) *policyFlags {
 	flags.StringVar(&p.identity, "certificate-identity", "", "in place of a policy: `IDENTITY` that must have signed without a key; ^…$ is a pattern")
 	flags.StringVar(&p.issuer, "certificate-oidc-issuer", "", "`URL` of the issuer of --certificate-identity")
 	flags.StringVar(&p.trustedRoot, "trusted-root", "", "`FILE` with the trusted root for --certificate-identity (default: the public sigstore instance)")
-	flags.BoolVar(&p.insecure, "insecure-no-verification", false, "verify no signatures: whoever controls the registry controls what is installed")
+	flags.BoolVar(&p.insecure, "insecure-no-verification", false, "verify no signatures: anyone who controls the registry controls what is installed")
 	app.OtherFlags(verifiersFlags())
 	return p
 }
@@ -206,9 +206,9 @@ func (p *policyFlags) fromKeys() (installer.Policy, error) {
 func (p *policyFlags) fromIdentity() (installer.Policy, error) {
 	switch {
 	case p.issuer == "":
-		return installer.Policy{}, cli.Hint(cli.Usagef("--certificate-identity says whom, not who vouches for it"), "add --certificate-oidc-issuer, "+nextIssuer)
+		return installer.Policy{}, cli.Hint(cli.Usagef("--certificate-identity needs --certificate-oidc-issuer"), "add --certificate-oidc-issuer, "+nextIssuer)
 	case p.identity == "":
-		return installer.Policy{}, cli.Hint(cli.Usagef("--certificate-oidc-issuer says who vouches, not for whom"), "add --certificate-identity; fleeting-plugin inspect REF shows who says to have signed")
+		return installer.Policy{}, cli.Hint(cli.Usagef("--certificate-oidc-issuer needs --certificate-identity"), "add --certificate-identity; fleeting-plugin inspect REF shows who claims to have signed")
 	}
 	identity := installer.Identity{Issuer: p.issuer, Subject: p.identity}
 	if len(p.identity) > 0 && p.identity[0] == '^' {
@@ -299,7 +299,7 @@ func newFetchFlags(app *cli.App, cmd *cobra.Command) *installFlags {
 	f.registry = app.RegistryFlags(cmd.Flags())
 	cmd.Flags().StringVar(&f.from, "from", "", "take plugins from this `MIRROR`: an OCI layout folder or a tar file")
 	cmd.Flags().StringArrayVar(&f.mirrors, "registry-mirror", nil,
-		"fetch names that begin with FROM from TO, as `FROM=TO`; policies go by the name before (repeatable)")
+		"fetch names that begin with FROM from TO, as `FROM=TO`; the policy applies to the original name (repeatable)")
 	addSignatureRepository(cmd.Flags(), &f.signatures,
 		"look for signatures and attestations in this `REPOSITORY`, too (default signature-repository in the policy, else $COSIGN_REPOSITORY)")
 	return f

@@ -20,10 +20,12 @@ func newListCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "Show the installed plugins",
-		Long: `Show the installed plugins. "latest" marks what the runner takes when it is asked
-for the latest version. Versions without a receipt were put there by something
-else: the runner takes them, and nothing is known about them. Their folders are in
---output json, and lookpath has the path of the executable.`,
+		Long: `Show the installed plugins. "latest" marks the version that the runner uses if it
+is asked for the latest. Versions without a receipt were installed by another
+program: the runner uses them, but nothing is known about them.
+
+--output json has the folder of each version. lookpath prints the path of an
+executable.`,
 	}
 	flags := newFolderFlags(app, cmd)
 	cmd.RunE = func(*cobra.Command, []string) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 
 	"github.com/spf13/cobra"
 
@@ -45,11 +46,13 @@ func newLockCmd(app *cli.App) *cobra.Command {
 	var file, config, as string
 	cmd := &cobra.Command{
 		Use:   "lock [REF...]",
-		Short: "Write down what references stand for, verified, for all platforms",
+		Short: "Verify references and write their digests for all platforms into a lock",
 		Long: `Resolve and verify references, or every plugin that the runner's configuration
 names, and write the digests of all platforms into a lock. No layers are
-downloaded. Entries for other references stay. A tag that was moved, another
-signer and an older version than locked are refused.`,
+downloaded. Entries for other references stay.
+
+Compared with the entry in the lock, lock refuses a tag that was moved, another
+signer, and an older version.`,
 		Example: `  fleeting-plugin lock --config /etc/gitlab-runner/config.toml
   fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml`,
 		Args: cli.Args(0, -1),
@@ -104,7 +107,11 @@ signer and an older version than locked are refused.`,
 func printLock(app *cli.App, name string, lock installer.Lock) error {
 	return app.Print(lock.Plugins(), func(p *cli.Page) {
 		for _, locked := range lock.Plugins() {
-			p.Printf("locked %s at %s for %d platforms\n", locked.Reference, locked.Version, len(locked.Platforms))
+			platforms := "1 platform"
+			if n := len(locked.Platforms); n != 1 {
+				platforms = strconv.Itoa(n) + " platforms"
+			}
+			p.Printf("locked %s at %s for %s\n", locked.Reference, locked.Version, platforms)
 		}
 		p.Printf("wrote %s\n", name)
 	})
@@ -121,6 +128,24 @@ func writeLock(name string, lock installer.Lock) error {
 // installLocked installs exactly what a lock has.
 func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lock installer.Lock, refs []installer.Reference) error {
 	return installAll(ctx, app, refs, func(ref installer.Reference) (installer.Installed, error) {
-		return i.InstallLocked(ctx, lock, ref)
+		installed, err := i.InstallLocked(ctx, lock, ref)
+		return installed, explainLocked(ref, lock, err)
 	})
+}
+
+// explainLocked says how to lock again what is no longer published as it was locked.
+func explainLocked(ref installer.Reference, lock installer.Lock, err error) error {
+	again := "fleeting-plugin lock " + ref.String()
+	if entry, found := lock.Find(ref); found == nil && entry.As != "" {
+		again = "fleeting-plugin lock --as " + entry.As + " " + ref.String()
+	}
+	switch {
+	case errors.Is(err, installer.ErrSignerChanged):
+		return cli.Hint(err, "if the new signer is right, accept it and install again: "+again+" --accept-signer-change")
+	case errors.Is(err, installer.ErrMoved):
+		return cli.Hint(err, "a version never changes. Ask the publisher why it did, or whether the lock was edited. To lock what is published now: "+again)
+	case errors.Is(err, installer.ErrNotFound):
+		return cli.Hint(err, "it was deleted or moved, or the lock was edited. To lock what is published now: "+again)
+	}
+	return err
 }

@@ -30,8 +30,8 @@ func newLoginCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "login REGISTRY",
 		Short: "Try credentials for a registry and store them",
-		Long: `Try credentials against a registry, and store them where docker and podman find
-them if the registry takes them. What is stored already stays if it does not.
+		Long: `Try credentials against a registry. If the registry accepts them, store them where
+docker and podman find them. Otherwise the stored ones stay.
 
 The password is asked for on a terminal, or read with --password-stdin.`,
 		Example: `  fleeting-plugin login registry.example.com --username me
@@ -44,7 +44,7 @@ The password is asked for on a terminal, or read with --password-stdin.`,
 	flags.BoolVar(&c.stdin, "password-stdin", false, "read the password from standard input")
 	flags.StringVarP(&c.password, "password", "p", "", "the `PASSWORD`; other users of this machine can see it")
 	flags.BoolVar(&c.token, "identity-token", false, "what is read is an identity token, not a password")
-	flags.BoolVar(&c.helper, "require-helper", false, "store nothing if no credential helper is configured, in place of a password in the file")
+	flags.BoolVar(&c.helper, "require-helper", false, "fail if no credential helper is configured, instead of storing the password in the file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) }
 	return cmd
 }
@@ -70,7 +70,7 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 			return cli.Hint(err, "check the user name and the password; nothing was stored")
 		}
 		if errors.Is(err, ociregistry.ErrNoHelper) {
-			return cli.Hint(err, "name a credential helper as credsStore in the file, or leave out --require-helper")
+			return cli.Hint(err, "name a credential helper as credsStore in the file, or omit --require-helper")
 		}
 		return err
 	}

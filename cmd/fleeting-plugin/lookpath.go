@@ -11,10 +11,10 @@ import (
 func newLookpathCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lookpath REF",
-		Short: "Print the path of the installed plugin that a reference stands for",
-		Long: `Print the path of the executable that a reference stands for among what is
-installed: the greatest version that satisfies it. Versions that something else
-put there are passed over. No network is used.`,
+		Short: "Print the path of the installed plugin that a reference resolves to",
+		Long: `Print the path of the installed executable that a reference resolves to: the
+greatest installed version that satisfies it. Versions that another program
+installed are skipped. No network is used.`,
 		Example: `  fleeting-plugin lookpath registry.example.com/team/plugin:1`,
 		Args:    cli.Args(1, 1),
 	}

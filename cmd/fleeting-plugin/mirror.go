@@ -35,21 +35,21 @@ func newMirrorCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror [REF...] DESTINATION",
 		Short: "Copy plugins with their signatures, SBOMs and provenance",
-		Long: `Verify plugins and copy them, byte for byte, with what the policy's signers vouch
-for: signatures and attestations by them, and SBOMs and other documents that
-they attest or sign. Whatever else is attached, by whoever may push, is left out
-and named. Signatures that are at the destination already stay, and are added to.
+		Long: `Verify plugins and copy them, byte for byte, with the signatures and attestations
+of the policy's signers, and with the SBOMs and other documents that these signers
+attest or sign. Anything else that is attached is not copied, and is named.
+Signatures at the destination stay; new ones are added to them.
 
 DESTINATION is a tar file (FILE.tar), an OCI layout folder (oci:DIR), or a
-registry with a path. One plugin goes to exactly that repository; several, and
-those that come --from a tar file or layout, go beneath it under their last name.
-Two plugins of one last name are refused: copy one at a time. A version's tag
-that is there on other content stays, and nothing is copied.
-With --from and no REF all that the mirror holds is copied.
+registry with a path. One plugin is copied to exactly that repository. Several
+plugins, and plugins from a tar file or layout, are copied to repositories below
+it, named by the last part of their name. If two plugins have the same last part,
+copy one at a time. If the destination has a version's tag with other content,
+nothing is copied. With --from and without REF, the whole mirror is copied.
 
-With --only-platform the index stays as it is, since it is what was signed, and
-names platforms that are not there. Layouts and tar files take that, registries
-only if they are configured to; nothing is tagged in one that does not.`,
+With --only-platform the index stays as it is, because the index is what was
+signed, and names platforms that are not there. Layouts and tar files accept that.
+Registries accept it only if they are configured to; if not, nothing is tagged.`,
 		Example: `  fleeting-plugin mirror registry.example.com/team/plugin:1 mirror.tar
   fleeting-plugin mirror --config config.toml mirror.tar
   fleeting-plugin mirror --from mirror.tar registry.internal.example/plugins`,
@@ -107,7 +107,7 @@ func checkDestination(to string) error {
 	case ref.Registry() == installer.DefaultRegistry && host != installer.DefaultRegistry:
 		return cli.Hint(cli.Usagef("destination %q: it names no registry", to), next)
 	case strings.ContainsAny(rest, ":@"):
-		return cli.Hint(cli.Usagef("destination %q: the tags are those of the plugins; leave yours out", to), next)
+		return cli.Hint(cli.Usagef("destination %q: omit the tag: the plugins keep their own tags", to), next)
 	}
 	return nil
 }
@@ -253,10 +253,10 @@ const shownLeftOut = 10
 func (c *mirrorCmd) leftOut(one installer.Mirrored) {
 	for n, left := range one.LeftOut {
 		if n == shownLeftOut {
-			c.app.Statusf("left out %d more; --output json names them", len(one.LeftOut)-n)
+			c.app.Statusf("not copied: %d more; --output json names them", len(one.LeftOut)-n)
 			return
 		}
-		c.app.Statusf("left out %s, about %s: %s", cmp.Or(left.Digest.String(), "what could not be looked at"), left.Subject, left.Reason)
+		c.app.Statusf("not copied: %s, attached to %s: %s", cmp.Or(left.Digest.String(), "what could not be read"), left.Subject, left.Reason)
 	}
 }
 

@@ -28,7 +28,7 @@ func (f *installFlags) layout(ctx context.Context) (*installer.Layout, error) {
 	from := strings.TrimPrefix(f.from, layoutPrefix)
 	info, err := os.Stat(from)
 	if err != nil {
-		return nil, cli.Hint(cli.WithCode(err, cli.Usage), nextMirror)
+		return nil, cli.Hint(cli.WithCode(fmt.Errorf("--from %s: %w", f.from, err), cli.Usage), nextMirror)
 	}
 	if info.IsDir() {
 		layout, err := installer.OpenLayout(ctx, from)

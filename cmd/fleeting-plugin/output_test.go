@@ -309,7 +309,7 @@ With ` + "`--output json`" + ` every command writes for programs:
 - **Standard error** has one JSON object in each line: one for each warning, one for the error, and with ` + "`--verbose`" + ` one for each debug record. Progress and remarks for people are left out.
 - **The exit code** is the same as for people: [exit codes](exit-codes.md).
 
-Fields are added in later versions. They are not renamed or removed. A field that is marked *optional* is left out if it is empty. Characters that a terminal would obey are written as escapes.
+Fields are added in later versions. They are not renamed or removed. A field that is marked *optional* is omitted if it is empty. Characters that a terminal would obey are written as escapes.
 
 ## Warnings and errors
 

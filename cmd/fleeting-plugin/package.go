@@ -83,7 +83,7 @@ and at any time. The network is used for --windows-base only.`,
 // told writes the time that an artifact carries.
 func told(created *time.Time) string {
 	if created == nil {
-		return "not said: neither by --created nor by SOURCE_DATE_EPOCH nor by the executables"
+		return "unknown: set --created or SOURCE_DATE_EPOCH"
 	}
 	return created.Format(time.RFC3339)
 }

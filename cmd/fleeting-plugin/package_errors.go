@@ -13,14 +13,14 @@ import (
 func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrVersion, cli.Usage, "give a version such as 1.2.3 or 1.2.3-rc.1")
 	app.MapError(packager.ErrReference, cli.Usage, "write host[:port]/path:version")
-	app.MapError(packager.ErrPublished, cli.Failed, "publish under a new version; --replace moves this one, and breaks whoever pinned it")
-	app.MapError(packager.ErrAliasTaken, cli.Failed, "publish to a repository of its own, or delete the alias, or leave the aliases alone with --no-aliases")
+	app.MapError(packager.ErrPublished, cli.Failed, "publish a new version; --replace moves this one, and breaks users who pinned it")
+	app.MapError(packager.ErrAliasTaken, cli.Failed, "publish to its own repository, delete the alias, or move no aliases with --no-aliases")
 	app.MapError(packager.ErrNotVouched, cli.Refused, "sign it first, or name the policy that accepts it")
 	app.MapError(packager.ErrInput, cli.Usage, "")
 	app.MapError(packager.ErrExists, cli.Usage, "choose another folder with --layout, or empty this one")
-	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must stand for an index that fleeting-plugin package or the runner's releaser made")
+	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must resolve to a plugin that fleeting-plugin package or the runner's releaser made")
 	app.MapError(packager.ErrPassword, cli.Usage, "try again, or set COSIGN_PASSWORD, or give --password-file")
-	app.MapError(packager.ErrKey, cli.Usage, "give the private half of a key pair, such as the cosign.key that cosign generate-key-pair makes")
+	app.MapError(packager.ErrKey, cli.Usage, "name a private key, such as the cosign.key that cosign generate-key-pair writes")
 	app.MapError(packager.ErrNoIdentity, cli.Usage, "give --identity-token, or sign with --key")
 	app.MapError(packager.ErrSigningOptions, cli.Usage, "")
 	app.MapError(packager.ErrToken, cli.Failed, "the token must be for the audience sigstore, and fresh")
@@ -33,7 +33,7 @@ func explainImmutable(err error) error {
 	if !errors.Is(err, packager.ErrImmutable) {
 		return err
 	}
-	return cli.Hint(err, "publish signatures in a repository whose tags may move: --signature-repository host/path; those who verify name it, too. A version itself does not move: publish under a new one")
+	return cli.Hint(err, "publish signatures to a repository whose tags may move: --signature-repository host/path; users verify with the same flag. A version never moves: publish a new one")
 }
 
 // explainPublished says with which flags again gives what is published, where

@@ -52,8 +52,8 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 		{&m.URL, "url", "`URL` of the project's page (default: the source code)"},
 		{&m.Documentation, "documentation", "`URL` of the manual"},
 		{&m.Licenses, "licenses", "licence as an SPDX `EXPRESSION`"},
-		{&m.Vendor, "vendor", "`NAME` of who publishes the plugin (default: from the CI system)"},
-		{&m.Authors, "authors", "`NAMES` of who wrote the plugin"},
+		{&m.Vendor, "vendor", "`NAME` of the publisher (default: from the CI system)"},
+		{&m.Authors, "authors", "`NAMES` of the authors"},
 		{&m.Revision, "revision", "`COMMIT` that was built (default: from the executables)"},
 		{&m.MinimumRunner, "minimum-runner", "oldest `VERSION` of GitLab Runner known to work, such as 17.9"},
 		{&p.created, "created", "`TIME` of the commit in RFC 3339, for the artifact and all in it (default: SOURCE_DATE_EPOCH, else from GitLab CI, else from the executables, else none)"},
@@ -65,12 +65,12 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 	flags.StringArrayVar(&p.windowsBases, "windows-base", nil,
 		"`IMAGE` that Windows images are built on as well, so that they run as containers (repeatable, one per build of Windows)")
 	flags.StringArrayVar(&p.executables, "executable", nil,
-		"`NAME` of a companion file that is executable; no other is then (repeatable; '' for none; default: by their modes)")
+		"`NAME` of a companion file that is executable; the others are not (repeatable; '' for none; default: by their modes)")
 	flags.StringArrayVar(&p.include, "include", nil,
 		"`NAME` of a file beside an executable that is published although it looks like a key, credentials, a hidden file, a leftover or source code (repeatable)")
 	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version, nor look for that in the others")
 	flags.BoolVar(&p.skipSBOM, "no-sbom", false, "make no bills of materials")
-	flags.BoolVar(&p.noCache, "no-cache", false, "read and compress again what is known to be published")
+	flags.BoolVar(&p.noCache, "no-cache", false, "do not use the cache of published layers")
 	return p
 }
 

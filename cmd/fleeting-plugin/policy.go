@@ -34,10 +34,11 @@ func newPolicyInitCmd(app *cli.App) *cobra.Command {
 	var scopes []string
 	var key, identity, issuer, signatures string
 	cmd := &cobra.Command{
-		Use:   "init [FILE]",
-		Short: "Write a policy to start from",
-		Long: `Write a policy file, with a rule for each --scope if a signer is given. A file that
-is there already is never overwritten.`,
+		Use:        "init [FILE]",
+		Short:      "Write a policy to start from",
+		SuggestFor: []string{"new", "create", "add"},
+		Long: `Write a policy file, with a rule for each --scope if a signer is given. An existing
+file is never overwritten.`,
 		Example: `  fleeting-plugin policy init
   fleeting-plugin policy init --scope 'registry.example.com/team/**' --signed-by-key cosign.pub`,
 		Args: cli.Args(0, 1),
@@ -66,7 +67,7 @@ is there already is never overwritten.`,
 			return err
 		}
 		if _, err := installer.ParsePolicy([]byte(content), installer.FilesBeside(name)); err != nil {
-			return err
+			return cli.Hint(err, "correct the flags; nothing was written")
 		}
 		if err := writeNew(name, content); err != nil {
 			return err
@@ -80,7 +81,7 @@ is there already is never overwritten.`,
 
 func startingPolicy(scopes []string, key, identity, issuer, signatures string) (string, error) {
 	var b strings.Builder
-	b.WriteString(`# Whose plugins fleeting-plugin may install. What no rule is about is refused.
+	b.WriteString(`# Whose plugins fleeting-plugin may install. Plugins that no rule matches are refused.
 # See https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md
 version = 1
 
@@ -159,9 +160,10 @@ func writeNew(name, content string) error {
 func newPolicyCheckCmd(app *cli.App) *cobra.Command {
 	var refs []string
 	cmd := &cobra.Command{
-		Use:   "check [FILE]",
-		Short: "Read a policy and say what it means",
-		Long: `Read a policy as install would, and show its rules, the most specific first. With
+		Use:        "check [FILE]",
+		Short:      "Check a policy and explain its rules",
+		SuggestFor: []string{"show", "list", "test", "validate", "verify", "explain", "lint"},
+		Long: `Check a policy as install does, and show its rules, the most specific first. With
 --for, show every rule that matches a reference, which of them decides, and why.
 Warn of other users who may write the policy, its keys and trusted roots, or a
 folder above them.`,
@@ -229,13 +231,13 @@ func sayOrigin(app *cli.App, flags *policyFlags) {
 func warnLax(app *cli.App, rules []installer.RuleSummary) {
 	for _, r := range rules {
 		if trustsClaims(r) {
-			app.Warnf("the rule for %s asks for a provenance, and lets a key sign it: builder and source in that are what the holder of the key writes; %s", r.Scope, nextClaims)
+			app.Warnf("the rule for %s accepts provenance that a key signed: the holder of the key can write any builder and source; %s", r.Scope, nextClaims)
 		}
 		if r.Unsafe && strings.Contains(r.Scope, "*") {
-			app.Warnf("the rule for %s verifies nothing, and is about more than one plugin", r.Scope)
+			app.Warnf("the rule for %s verifies nothing and matches more than one plugin", r.Scope)
 		}
 		for _, scope := range r.YieldsTo {
-			app.Warnf("the rules for %s and for %s are about some of the same names, and neither is narrower: there the one for %s decides", r.Scope, scope, scope)
+			app.Warnf("the rules for %s and %s overlap, and neither is narrower: for names that match both, %s decides", r.Scope, scope, scope)
 		}
 	}
 }
@@ -352,7 +354,7 @@ func writeMatches(p *cli.Page, all []match) {
 func needs(r installer.RuleSummary) string {
 	switch {
 	case r.Unsafe:
-		return "NOTHING (insecure-unsigned): whoever controls the registry controls what is installed"
+		return "NOTHING (insecure-unsigned): anyone who controls the registry controls what is installed"
 	case r.Threshold == 0:
 		return "attestations"
 	case r.Threshold == 1:

@@ -16,7 +16,7 @@ func verifiersFlags() map[string]string {
 		identity = "--certificate-identity, with --certificate-oidc-issuer"
 		pattern  = "--certificate-identity takes a pattern, too, if it begins with ^ and ends with $: it must match the whole identity"
 		issuer   = "--certificate-oidc-issuer, in full; several issuers are several identities in a policy"
-		offline  = "leave it out: the proofs of logs come with the signature, and no log is asked"
+		offline  = "omit it: log proofs come with the signature, and no log is contacted"
 		source   = "in a policy: source-repository and source-ref of [[rule.identity]]"
 	)
 	return map[string]string{
@@ -25,15 +25,15 @@ func verifiersFlags() map[string]string {
 		"owner": source, "repo": source, "signer-repo": source, "source-ref": source,
 		"certificate-github-workflow-repository": source, "certificate-github-workflow-ref": source,
 		"insecure-ignore-sct":     "in a policy, for a sigstore instance of your own: insecure-no-sct of [[rule.identity]]",
-		"insecure-ignore-tlog":    "leave it out for a key; for an identity with a timestamp: timestamp-suffices of [[rule.identity]] in a policy",
+		"insecure-ignore-tlog":    "omit it for a key; for an identity with a timestamp: timestamp-suffices of [[rule.identity]] in a policy",
 		"use-signed-timestamps":   "in a policy: timestamp-suffices of [[rule.identity]], or require-timestamp of [[rule.key]]",
 		"private-infrastructure":  offline,
 		"offline":                 offline,
-		"rekor-url":               "--trusted-root: it says which log counts, and no log is asked",
+		"rekor-url":               "--trusted-root: it names the log, and no log is contacted",
 		"allow-http-registry":     "--insecure-plain-http HOST[:PORT]",
 		"allow-insecure-registry": "--insecure-plain-http HOST[:PORT], or --ca-file for an authority of its own",
-		"bundle":                  "for a file and its bundle: fleeting-plugin verify-files FILE --bundle BUNDLE; those of a published plugin are found by themselves",
-		"new-bundle-format":       "leave it out: signatures are found in every form",
+		"bundle":                  "for a file and its bundle: fleeting-plugin verify-files FILE --bundle BUNDLE; those of a published plugin are found automatically",
+		"new-bundle-format":       "omit it: signatures are found in every form",
 	}
 }
 

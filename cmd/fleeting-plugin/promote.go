@@ -15,12 +15,12 @@ func newPromoteCmd(app *cli.App) *cobra.Command {
 		Use:   "promote REF",
 		Short: "Move the aliases of a published version",
 		Long: `Move the aliases of REF, host[:port]/path:version: 1.2, 1 and latest. Publish with
---no-aliases, check what is published, and promote it then: users who follow an
-alias get only what was checked.
+--no-aliases, check what is published, and promote it then. Users who follow an
+alias get only versions that you checked.
 
-REF must be what the policy accepts, and so must each higher version that keeps an
-alias. Aliases only move forward, never to a prerelease, and never to or from what
-is not a version of the same plugin. Running it again is safe.`,
+The policy must accept REF, and each higher version that keeps an alias. Aliases
+only move forward, never to a prerelease, and only between versions of the same
+plugin. You can run it again.`,
 		Example: `  fleeting-plugin promote registry.example.com/group/plugin:1.2.3 --key cosign.pub
   fleeting-plugin promote ghcr.io/acme/fleeting-plugin-acme:1.2.3 --policy policy.toml`,
 		Args: cli.Args(1, 1),

@@ -16,20 +16,21 @@ func newPushCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "push LAYOUT REPOSITORY",
 		Short: "Push an OCI layout to a registry and move its tags",
-		Long: `Push the artifact in the folder LAYOUT to REPOSITORY: content first, then what
-hangs off it, then the version tag, then the aliases. A version that is
-published with other content is refused. Aliases (1.2, 1, latest) only move
-forward, and never to a prerelease. An upload that breaks off is resumed where
-it stopped if the registry allows it. Running it again is safe: what is there is
-not sent again.`,
+		Long: `Push the artifact in the folder LAYOUT to REPOSITORY: content first, then its
+referrers, then the version tag, then the aliases. A version that is published
+with other content is refused. Aliases (1.2, 1, latest) only move forward, and
+never to a prerelease.
+
+You can run it again: existing content is not sent again, and an interrupted
+upload continues where it stopped if the registry allows it.`,
 		Example: `  fleeting-plugin push build/layout registry.example.com/group/plugin`,
 		Args:    cli.Args(2, 2),
 	}
 	mapPackagerErrors(app)
 	registry := app.RegistryFlags(cmd.Flags())
 	voucher := addVoucher(app, registry, cmd.Flags())
-	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "move the version tag although it is published with other content")
-	cmd.Flags().BoolVar(&opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
+	cmd.Flags().BoolVar(&opts.Replace, "replace", false, "move the version tag even if it is published with other content")
+	cmd.Flags().BoolVar(&opts.SkipAliases, "no-aliases", false, "do not move the aliases 1.2, 1 and latest")
 	cmd.Flags().StringArrayVar(&opts.MountFrom, "mount-from", nil, "`REPOSITORY` of the same registry, without the host, that may have the blobs (repeatable)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		repo, tag, err := openTarget(registry, args[1])
@@ -96,7 +97,7 @@ func sameVersion(cmd *cobra.Command, layout, tag string) error {
 	}
 	if _, err := source.Resolve(cmd.Context(), want.String()); err != nil {
 		return cli.Hintf(cli.WithCode(fmt.Errorf("%s does not hold version %s: %w", layout, want, err), cli.Usage),
-			"leave the tag out to push the version that is in it")
+			"omit the tag to push the version in the layout")
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func printPushed(app *cli.App, page *cli.Page, p *packager.Pushed) {
 		app.Warnf("%s", warning)
 	}
 	if p.Replaced != "" {
-		app.Warnf("version %s was %s before; who pinned that finds it only as long as the registry keeps it", p.Version, p.Replaced)
+		app.Warnf("version %s was %s before; users who pinned that digest find it only while the registry keeps it", p.Version, p.Replaced)
 	}
 	page.Field(10, "published", p.Repository+":"+p.Version.String())
 	page.Field(10, "digest", p.Digest.String())

@@ -18,31 +18,32 @@ func newRebuildCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rebuild REF",
 		Short: "Build a published plugin again from its source, and compare",
-		Long: `Build what REF stands for again, for every platform, and say whether the result
-is what was published: the executables byte by byte, then the artifact's digest.
+		Long: `Build what REF resolves to again, for every platform, and compare the result with
+what is published: first the executables byte by byte, then the artifact's digest.
 
-REF is held against the policy first, and so is its SLSA provenance, which names
-the repository and the commit. They are cloned over https, unless --source names
-a checkout. What a Go executable says about its build is repeated: Go version,
-build tags, processor settings. go build downloads the modules of go.sum and
-runs no code of the source: cgo is off, go.mod is not changed, and the Go
-version is the one that is there; --allow-cgo and --download-toolchain change
-that. --command runs what it is given, and with it whatever the source makes of
-it, with all your rights.
+REF and its SLSA provenance, which names the repository and the commit, are
+verified against the policy first. The repository is cloned over https, unless
+--source names a checkout. The build repeats what a Go executable records: Go
+version, build tags, processor settings.
+
+go build downloads the modules of go.sum and runs no code of the source. cgo is
+off, go.mod is not changed, and the installed Go version is used; --allow-cgo and
+--download-toolchain change that. --command runs a command, and with it anything
+that the source makes of it, with all your rights.
 
 The source is built in a copy without repositories: no filter, hook, submodule or
-configuration that came with a checkout is used. Packages outside of the source,
-and assembler that includes files outside of its package, are refused. Links that
-lead out of the source are left out, and named. Builds see no variables but those
-that they need, --command neither.
+configuration of a checkout is used. Packages outside of the source, and assembler
+that includes files outside of its package, are refused. Links that point out of
+the source are omitted and named. Builds and --command get only the variables that
+they need.
 
-Files beside an executable are not built: they are taken over, and named. So are
-objects (.syso) that lie in the source and are linked in.
+Files beside an executable are not built. They are taken from what is published,
+and named. So are objects (.syso) in the source that are linked in.
 
-Exit code 0 says that everything that was built is the same, and 1 that something
-differs. With 2 it could not be built here or no source is named, with 3 it is
-not signed as the policy wants, with 4 the repository does not have the commit,
-and with 5 registry or repository could not be reached: nothing is known then.`,
+Exit code 0 means that everything that was built is the same, 1 that something
+differs. With any other code nothing is known: 2 that it could not be built here
+or that no source is named, 3 that the policy refused it, 4 that the repository
+does not have the commit, and 5 that the registry or repository did not answer.`,
 		Example: `  fleeting-plugin rebuild registry.example.com/team/plugin:1.2.3
   fleeting-plugin rebuild registry.example.com/team/plugin:1.2.3 --source . --platform linux/amd64`,
 		Args: cli.Args(1, 1),
@@ -60,7 +61,7 @@ and with 5 registry or repository could not be reached: nothing is known then.`,
 	app.MapError(rebuild.ErrTooLarge, cli.Usage, "give a checkout of nothing but the source: --source DIR")
 	app.MapError(artifact.ErrPlatform, cli.Usage, "")
 	app.MapError(rebuild.ErrCheckout, cli.Usage, "name the folder of a checkout: --source DIR")
-	app.MapError(rebuild.ErrUnknownFlags, cli.Failed, "ask the publisher for the -ldflags, and give them with --ldflags; the publisher can say them to all: fleeting-plugin attest REF --ldflags, by the same signer")
+	app.MapError(rebuild.ErrUnknownFlags, cli.Failed, "ask the publisher for the -ldflags, and pass them with --ldflags; the publisher can record them for all: fleeting-plugin attest REF --ldflags FLAGS, by the same signer")
 	app.MapError(rebuild.ErrDiffers, cli.Failed, "--keep DIR keeps what was built, to look at both")
 	app.MapError(rebuild.ErrNotBuilt, cli.Usage, "the table says why; --source, --ldflags, --allow-cgo, --download-toolchain and --command change how it is built")
 	cmd.Flags().StringVar(&request.Source, "source", "", "build from the checkout in `DIR`, in place of a clone of the repository that the provenance names")

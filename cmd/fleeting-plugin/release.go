@@ -40,16 +40,17 @@ func newReleaseCmd(app *cli.App) *cobra.Command {
 		Short: "Package, push, sign and attest a release in one go",
 		Long: `Package the executables below DIR (see fleeting-plugin package) and publish them
 as REF, host[:port]/path:version: content, bills of materials, signatures and
-attestations first, then the version tag, then the aliases. Until the version
-tag nobody sees anything, and running it again after an interruption is safe:
-what is there is not made again.
+attestations first, then the version tag, then the aliases. Before the version
+tag is written, users see nothing. After an interruption, run it again: finished
+steps are not repeated.
 
-With --keyless or --key env://, no executable is started to compare its version,
-because what is started can read the secrets of the job: the version is searched for
-instead. Run fleeting-plugin package in a job without secrets to compare it.
+With --keyless or --key env://, release does not start an executable to compare
+its version, because an executable could read the secrets of the job. It searches
+the executable for the version instead. To compare the version, run
+fleeting-plugin package in a job without secrets.
 
-SHA256SUMS, and a bundle with its signature, are written into DIR for those who
-publish the plain executables as well.`,
+SHA256SUMS, and a bundle with its signature, are written into DIR, for publishers
+who also publish the plain executables.`,
 		Example: `  fleeting-plugin release dist registry.example.com/group/plugin:1.2.3 --key cosign.key
   fleeting-plugin release dist "$CI_REGISTRY_IMAGE:$CI_COMMIT_TAG" --keyless --dry-run`,
 		Args: cli.Args(1, 2),
@@ -61,8 +62,8 @@ publish the plain executables as well.`,
 	f.place = addPlaceFlags(app, cmd.Flags())
 	f.voucher = addVoucher(app, registry, cmd.Flags())
 	cmd.Flags().BoolVar(&f.opts.DryRun, "dry-run", false, "show what would be published, and change nothing")
-	cmd.Flags().BoolVar(&f.opts.Replace, "replace", false, "move the version tag although it is published with other content")
-	cmd.Flags().BoolVar(&f.opts.SkipAliases, "no-aliases", false, "leave the aliases 1.2, 1 and latest alone")
+	cmd.Flags().BoolVar(&f.opts.Replace, "replace", false, "move the version tag even if it is published with other content")
+	cmd.Flags().BoolVar(&f.opts.SkipAliases, "no-aliases", false, "do not move the aliases 1.2, 1 and latest")
 	cmd.Flags().StringArrayVar(&f.opts.MountFrom, "mount-from", nil, "`REPOSITORY` of the same registry, without the host, that may have the blobs (repeatable)")
 	cmd.Flags().BoolVar(&f.unsigned, "insecure-unsigned", false, "publish without a signature; installers refuse it by default")
 	cmd.Flags().BoolVar(&f.noProvenance, "no-provenance", false, "attest no SLSA provenance")
@@ -161,7 +162,7 @@ func (f *releaseFlags) signer(ctx context.Context, sign *signFlags) (*packager.S
 	case f.unsigned:
 		return nil, nil //nolint:nilnil // no signer is what was asked for
 	case !sign.given():
-		return nil, cli.Hint(cli.Usagef("say how to sign the release"), "give --key FILE or --keyless; --insecure-unsigned publishes without a signature")
+		return nil, cli.Hint(cli.Usagef("choose how to sign the release"), "give --key FILE or --keyless; --insecure-unsigned publishes without a signature")
 	}
 	return sign.signer(ctx)
 }

@@ -14,15 +14,15 @@ func newResolveCmd(app *cli.App) *cobra.Command {
 	var explain bool
 	cmd := &cobra.Command{
 		Use:   "resolve REF...",
-		Short: "Show the version and the digests that a reference stands for",
-		Long: `Show the version and the digests that a reference stands for now. Nothing is
+		Short: "Show the version and the digests that a reference resolves to",
+		Long: `Show the version and the digests that a reference resolves to now. Nothing is
 verified, downloaded or changed.`,
 		Example: `  fleeting-plugin resolve registry.example.com/team/plugin:1
   fleeting-plugin resolve --explain --platform linux/arm/v7 'registry.example.com/team/plugin:>=1.2 <2'`,
 		Args: cli.Args(1, -1),
 	}
 	flags := newInstallFlags(app, cmd)
-	cmd.Flags().BoolVar(&explain, "explain", false, "say why this version and this platform")
+	cmd.Flags().BoolVar(&explain, "explain", false, "explain the choice of version and platform")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		refs, err := parseReferences(args)
 		if err != nil {

@@ -38,6 +38,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		"search": noSearch, "find": noSearch, "browse": noSearch,
 		"tags": listVersions, "versions": listVersions, "releases": listVersions,
 	})
+	app.OtherFlags(flagsElsewhere())
 	otherNames := namesElsewhere()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	app.AddFlags(root.PersistentFlags())
@@ -107,6 +108,7 @@ func namesElsewhere() map[string][]string {
 		"sbom":       {"bom"},
 		"licenses":   {"licences", "license", "notices", "credits"},
 		"inspect":    {"info", "show", "describe", "view", "manifest"},
+		"resolve":    {"digest", "lookup"},
 		"verify":     {"validate", "audit", "check"},
 		"install":    {"add", "get", "download", "pull", "fetch"},
 		"lock":       {"pin", "freeze"},
@@ -122,5 +124,32 @@ func namesElsewhere() map[string][]string {
 		"login":      {"auth", "signin"},
 		"logout":     {"signout"},
 		"completion": {"completions"},
+	}
+}
+
+// flagsElsewhere are flags that people know from other tools, and what to write
+// instead.
+func flagsElsewhere() map[string]string {
+	const (
+		json     = "write --output json"
+		noTLS    = "write --insecure-plain-http HOST[:PORT] for a registry without TLS, --ca-file FILE for one with its own certificate authority"
+		unsigned = "write --insecure-no-verification; then anyone who controls the registry controls what is installed"
+		behind   = "write the version after the name, as in registry.example.com/team/plugin:1.2"
+		replace  = "install has --reinstall; push and release have --replace"
+		dir      = "write --dir DIR"
+		platform = "write --platform OS/ARCH, such as linux/arm64"
+	)
+	return map[string]string{
+		"json": json, "o": json, "format": json, "template": json,
+		"yes": "omit it: no command asks for confirmation", "y": "omit it: no command asks for confirmation",
+		"force": replace, "f": replace, "overwrite": replace,
+		"insecure": noTLS, "tls-verify": noTLS, "skip-tls-verify": noTLS, "insecure-skip-tls-verify": noTLS,
+		"no-verify": unsigned, "skip-verify": unsigned, "verify": unsigned,
+		"tag": behind, "version": behind,
+		"dry-run": "to resolve and verify without installing: fleeting-plugin verify REF",
+		"target":  dir, "prefix": dir, "path": dir, "folder": dir, "directory": dir,
+		"arch": platform, "os": platform,
+		"debug": "write --verbose", "silent": "write --quiet",
+		"color": "set NO_COLOR=1 to omit colours", "no-color": "set NO_COLOR=1 to omit colours", "no-trunc": "omit it: nothing is cut",
 	}
 }

@@ -22,9 +22,9 @@ func newSBOMCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sbom EXECUTABLE",
 		Short: "Write the bill of materials of a Go executable",
-		Long: `Write what a Go executable is made of, from the build information inside it: the
-main module, every module that was linked in with version and checksum, the Go
-version and the build settings. Licences come from the module cache.`,
+		Long: `Write the bill of materials of a Go executable from its build information: the main
+module, every linked module with version and checksum, the Go version and the
+build settings. Licences come from the module cache.`,
 		Example: `  fleeting-plugin sbom dist/linux/amd64/plugin --format cyclonedx`,
 		Args:    cli.Args(1, 1),
 	}

@@ -84,7 +84,7 @@ func openSignatures(app *cli.App, registry *cli.RegistryFlags, flag string) (pac
 	}
 	repo, tag, err := openTarget(registry, name)
 	if err == nil && tag != "" {
-		err = cli.Usagef("signature repository %s: leave out the tag", name)
+		err = cli.Usagef("signature repository %s: omit the tag", name)
 	}
 	if err != nil {
 		return nil, cli.Hintf(err, "write --signature-repository, or %s, as host[:port]/path", envSignatureRepository)
@@ -108,7 +108,7 @@ func (s *signFlags) signer(ctx context.Context) (*packager.Signer, error) {
 	case s.key != "" && keyless:
 		return nil, cli.Usagef("--key and --keyless exclude each other")
 	case !s.given():
-		return nil, cli.Usagef("say how to sign: --key FILE or --keyless")
+		return nil, cli.Usagef("choose how to sign: --key FILE or --keyless")
 	}
 	services := packager.SigningServices{RekorURL: s.rekor, RekorVersion: s.rekorVersion, TSAURL: s.tsa}
 	if s.trustedRoot != "" {

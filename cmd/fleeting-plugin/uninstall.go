@@ -14,9 +14,9 @@ func newUninstallCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "uninstall REF...",
 		Short: "Remove installed versions of plugins",
-		Long: `Remove, for each reference, the installed version that it stands for. Name the
-exact version to remove one that something else installed. What the runner's
-configuration names and nothing stands for then is told of.`,
+		Long: `Remove, for each reference, the installed version that it resolves to. To remove a
+version that another program installed, name exactly that version. Warn of
+references in the runner's configuration that match no installed version then.`,
 		Example: `  fleeting-plugin uninstall registry.example.com/team/plugin:1.2.3`,
 		Args:    cli.Args(1, -1),
 	}
@@ -37,7 +37,7 @@ configuration names and nothing stands for then is told of.`,
 		case err != nil && *config != "":
 			return err
 		case err != nil:
-			app.Warnf("whether the runner's configuration needs it is not known: %v", err)
+			app.Warnf("cannot tell whether the runner's configuration needs it: %v", err)
 		}
 		before := served(folder, others)
 		err = each(cmd.Context(), refs, func(ref installer.Reference) error {
@@ -50,7 +50,7 @@ configuration names and nothing stands for then is told of.`,
 		after := served(folder, others)
 		for _, ref := range others {
 			if before[ref.String()] && !after[ref.String()] {
-				app.Warnf("%s of the configuration stands for nothing now", ref)
+				app.Warnf("%s of the configuration matches no installed version now", ref)
 			}
 		}
 		if err != nil && len(removed) == 0 {

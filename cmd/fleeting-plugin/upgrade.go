@@ -16,12 +16,13 @@ import (
 func newUpgradeCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upgrade [REF...]",
-		Short: "Install what the installed plugins' references stand for now",
-		Long: `Install, for each plugin that is installed, what the reference that it came from
-stands for now; REF limits that to some. Older versions stay until they are
-pruned; with --allow-downgrade newer ones are removed, as the runner would take
-them, unless its configuration needs them for something else. A running runner
-goes on with what it has started.`,
+		Short: "Install what the references of installed plugins resolve to now",
+		Long: `For each installed plugin, or for each REF, install what the reference that it came
+from resolves to now. Older versions stay until you prune them.
+
+With --allow-downgrade newer versions are removed, because the runner would use
+them, unless its configuration needs them for another reference. A running runner
+keeps the version that it has started.`,
 		Example: `  fleeting-plugin upgrade
   fleeting-plugin upgrade registry.example.com/team/plugin`,
 		Args: cli.Args(0, -1),
@@ -137,7 +138,7 @@ func printOutdated(app *cli.App, found []installer.Outdated, none string) error 
 		return err
 	}
 	if len(held) > 0 && app.Output == cli.Text {
-		app.Statusf("%s", "not allowed by the reference, so upgrade does not install it: the latest release for "+strings.Join(held, ", "))
+		app.Statusf("%s", "upgrade does not install the latest release, because the reference does not allow it: "+strings.Join(held, ", "))
 	}
 	return nil
 }
@@ -165,11 +166,11 @@ func upToDate(folder *installer.Folder, looked []installer.Installed) string {
 func newRollbackCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback REF",
-		Short: "Remove the newest installed version, so that the one before takes over",
-		Long: `Remove the installed version that a reference stands for, if an older one that
-satisfies it is installed and unchanged, and nothing else in the runner's
-configuration needs the newer one. The runner takes the older from its next start
-on. No network is used; a lock is not changed.`,
+		Short: "Remove the newest installed version, so that the runner uses the one before",
+		Long: `Remove the installed version that a reference resolves to. This requires an older
+installed version that satisfies the reference and is unchanged, and that nothing
+else in the runner's configuration needs the newer one. The runner uses the older
+version when it starts next. No network is used; a lock is not changed.`,
 		Example: `  fleeting-plugin rollback registry.example.com/team/plugin:1`,
 		Args:    cli.Args(1, 1),
 	}

@@ -24,16 +24,16 @@ func newVerifyCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify REF | PATH | --installed",
 		Short: "Check a published plugin, or what is installed",
-		Long: `With REF: resolve it and hold it against the policy; nothing is downloaded but
-manifests, signatures and attestations. The answer is for one platform, and says
-whether the evidence covers the index or that platform's manifest only. Who hands
-the digest of an index on, to a cluster for instance, wants --all-platforms: then
-only evidence about the index counts.
+		Long: `With REF: resolve it and verify it against the policy. Only manifests, signatures
+and attestations are downloaded. The result is for one platform, and says whether
+the evidence covers the index or only that platform's manifest. If you pass the
+digest of an index on, to a cluster for instance, use --all-platforms: then only
+evidence about the index counts.
 
-With PATH or --installed: read what is installed again and compare every file
-with its receipt. No network is used. Whoever can change a plugin can change its
-receipt too; with --lock everything that the lock names is compared with the
-lock as well, and must be installed.`,
+With PATH or --installed: read the installed files again and compare every file
+with its receipt. No network is used. Anyone who can change a plugin can change its
+receipt, too. With --lock, the plugins are also compared with the lock, and
+everything that the lock has must be installed.`,
 		Example: `  fleeting-plugin verify registry.example.com/team/plugin:1.2
   fleeting-plugin verify --installed
   fleeting-plugin verify --installed --lock /etc/gitlab-runner/fleeting-plugins.lock`,
@@ -41,7 +41,7 @@ lock as well, and must be installed.`,
 	}
 	flags := newInstallFlags(app, cmd)
 	cmd.Flags().BoolVar(&all, "installed", false, "check everything that is installed")
-	cmd.Flags().BoolVar(&platforms, "all-platforms", false, "want evidence about the index, so that its digest holds on every platform")
+	cmd.Flags().BoolVar(&platforms, "all-platforms", false, "require evidence about the index, so that its digest is verified for every platform")
 	cmd.Flags().StringVar(&lockFile, "lock", "", "with --installed or PATH: compare with this lock `FILE`, too")
 	cmd.RunE = flags.closing(func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -69,7 +69,7 @@ lock as well, and must be installed.`,
 
 func verifyRemote(ctx context.Context, app *cli.App, flags *installFlags, arg string, allPlatforms bool) error {
 	if flags.insecure {
-		return cli.Hint(cli.Usagef("verify without verifying says nothing"), "leave out --insecure-no-verification; fleeting-plugin resolve says what a reference stands for")
+		return cli.Hint(cli.Usagef("verify cannot skip verification"), "omit --insecure-no-verification; to see what a reference resolves to: fleeting-plugin resolve REF")
 	}
 	ref, err := installer.ParseReference(arg)
 	if err != nil {
@@ -128,7 +128,7 @@ func covers(v installer.Verified) string {
 	case v.Digest() == v.Index:
 		return "the index, and so every platform in it"
 	}
-	return v.Platform + " only; nothing vouches for the index " + v.Index.String()
+	return v.Platform + " only; no signature covers the index " + v.Index.String()
 }
 
 // check is the outcome for one installed version.
@@ -200,6 +200,8 @@ func (v *installedCheck) check(ctx context.Context, installed installer.Installe
 	case c.OK:
 	case installed.Foreign:
 		c.state = "NO RECEIPT"
+	case errors.Is(c.err, installer.ErrLockDiffers):
+		c.state = "NOT AS LOCKED"
 	default:
 		c.state = "CHANGED"
 	}

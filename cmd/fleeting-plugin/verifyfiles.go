@@ -21,7 +21,7 @@ const ownReference = "ghcr.io/radome-io/fleeting-plugin-openstack"
 
 const (
 	nextBundle = "name a sigstore bundle, such as the provenance.sigstore.json beside a release's files, or what gh attestation download wrote"
-	nextFile   = "do not use it; take file and bundle anew from where their publisher shows them; --as REF names the plugin whose rule counts"
+	nextFile   = "do not use it; download file and bundle again from their publisher; --as REF names the plugin whose rule applies"
 )
 
 // fileCheck is the outcome for one file.
@@ -39,17 +39,18 @@ func newVerifyFilesCmd(app *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify-files FILE... --bundle BUNDLE",
 		Short: "Check files that are in no registry, such as this tool's own download",
-		Long: `Hold files against the policy: in a BUNDLE, a sigstore bundle that lies beside
-them, a signer whom the policy trusts must attest SLSA provenance for exactly
-their content. BUNDLE is what fleeting-plugin attest-files, GitHub's action
-attest-build-provenance or gh attestation download wrote; it may hold several
-bundles. No network is used.
+		Long: `Verify files against the policy. BUNDLE is a sigstore bundle in which a signer that
+the policy trusts attests SLSA provenance for exactly their content. It was written
+by fleeting-plugin attest-files, GitHub's action attest-build-provenance or
+gh attestation download, and may have several bundles. No network is used.
 
-The rule for --as REF decides, by default that for this project's own releases.
-Of the rule, a provenance stands for a signature; bills of materials are not
-asked for. What is said to be built from the tag of a denied version is refused.
+The rule for --as REF decides; by default that is the rule for this project's own
+releases. The provenance counts as the signature that the rule requires. Bills of
+materials are not required. Files that were built from the tag of a denied version
+are refused.
 
-A folder stands for the files in it, and may hold no folders; BUNDLE is left out.`,
+Of a folder, every file in it is verified, except BUNDLE. A folder may not have
+folders in it.`,
 		Example: `  fleeting-plugin verify-files fleeting-plugin-linux-amd64 --bundle provenance.sigstore.json
   fleeting-plugin verify-files download --bundle download/provenance.sigstore.json --as ghcr.io/acme/plugin
   fleeting-plugin verify-files plugin.tar.gz --bundle provenance.sigstore.json --key cosign.pub`,
@@ -58,13 +59,13 @@ A folder stands for the files in it, and may hold no folders; BUNDLE is left out
 	flags := newPolicyFlags(app, cmd)
 	mapInstallerErrors(app)
 	cmd.Flags().StringArrayVar(&bundles, "bundle", nil, "`FILE` with one or more sigstore bundles (repeatable)")
-	cmd.Flags().StringVar(&as, "as", ownReference, "`REF` of the plugin whose rule of the policy counts")
+	cmd.Flags().StringVar(&as, "as", ownReference, "`REF` of the plugin whose rule applies")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if flags.insecure {
-			return cli.Hint(cli.Usagef("verify-files without verifying says nothing"), "leave out --insecure-no-verification")
+			return cli.Hint(cli.Usagef("verify-files cannot skip verification"), "omit --insecure-no-verification")
 		}
 		if len(bundles) == 0 {
-			return cli.Hint(cli.Usagef("say what vouches for the files: --bundle FILE"), nextBundle)
+			return cli.Hint(cli.Usagef("name the file with the attestations: --bundle FILE"), nextBundle)
 		}
 		files, err := filesIn(args, bundles...)
 		if err != nil {

@@ -24,7 +24,7 @@ const (
 	// Usage means that the command line or a configuration file is wrong.
 	Usage Code = 2
 	// Refused means that a policy does not allow what was asked for: not
-	// signed, signed by somebody else, altered.
+	// signed, signed by another signer, altered.
 	Refused Code = 3
 	// NotFound means that a reference, a version, a platform or an installed
 	// plugin does not exist.

@@ -182,7 +182,7 @@ func styleOf(word string) style {
 		return green
 	case "warning", "by the runner", "not verified":
 		return yellow
-	case "problem", "CHANGED", "MISSING", "NO RECEIPT", "WRONG", "different", "NOTHING":
+	case "problem", "CHANGED", "NOT AS LOCKED", "MISSING", "NO RECEIPT", "WRONG", "different", "NOTHING":
 		return red
 	}
 	return ""

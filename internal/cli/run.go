@@ -121,7 +121,7 @@ func (a *App) flagHint(cmd *cobra.Command, err error) error {
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { known = append(known, f.Name) })
 	near := nearest.To(name, known, 2)
-	if len(name) < 2 || len(near) == 0 {
+	if len(name) < 3 || len(near) == 0 {
 		return err
 	}
 	return Hintf(err, "did you mean --%s?", strings.Join(near, " or --"))
@@ -190,10 +190,10 @@ func (a *App) unknownCommand(cmd *cobra.Command, args []string) error {
 	if cmd.SuggestionsMinimumDistance <= 0 {
 		cmd.SuggestionsMinimumDistance = 2
 	}
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+	if near := slices.Compact(slices.Sorted(slices.Values(cmd.SuggestionsFor(args[0])))); len(near) > 0 {
 		return Hintf(err, "did you mean %s?", strings.Join(near, " or "))
 	}
-	return err
+	return Hintf(err, "see %s --help", cmd.CommandPath())
 }
 
 // placeholders are what hints say in place of names; REF only in a command, since

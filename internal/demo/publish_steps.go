@@ -151,7 +151,7 @@ func (d *demo) inspect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(out, "says to be by key ") {
+	if !strings.Contains(out, "claims to be signed by key ") {
 		return errors.New("inspect shows no signatures")
 	}
 	return nil

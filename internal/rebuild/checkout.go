@@ -19,7 +19,7 @@ func (r *rebuilding) checkout(ctx context.Context) (source Source, err error) {
 	}
 	defer func() {
 		if r.report.LeftOut = source.LeftOut; len(source.LeftOut) > 0 {
-			r.Warn("left out of the source, since they lead out of it or are no files: %s", firstOf(source.LeftOut))
+			r.Warn("omitted from the source because they point out of it or are not files: %s", firstOf(source.LeftOut))
 		}
 	}()
 	if r.Source != "" {

@@ -60,7 +60,7 @@ func inspectPackages(ctx context.Context, top, moduleDir string, recipe Recipe, 
 			return nil, err
 		}
 		for _, object := range p.SysoFiles {
-			notes = append(notes, fmt.Sprintf("linked in as it lies there, not built: %s of %s", object, p.ImportPath))
+			notes = append(notes, fmt.Sprintf("linked in without building it: %s of %s", object, p.ImportPath))
 		}
 	}
 }

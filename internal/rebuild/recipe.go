@@ -152,7 +152,7 @@ func (r *Recipe) setting(key, value string, opts Options) error {
 	case slices.Contains([]string{"-ldflags", "-pgo", "DefaultGODEBUG", "vcs"}, key), strings.HasPrefix(key, "vcs."):
 		// The flags come below; the others follow from the source.
 	default:
-		return fmt.Errorf("%w: it was built with %s=%s, which is not repeated unasked", ErrRecipe, key, value)
+		return fmt.Errorf("%w: it was built with %s=%s, which rebuild does not repeat", ErrRecipe, key, value)
 	}
 	return nil
 }
@@ -198,7 +198,7 @@ func checkLDFlags(flags string) error {
 		case name == "X" && i+1 < len(words):
 			i++ // its value is the next word
 		default:
-			return fmt.Errorf("%w: linker flag %s is not repeated unasked", ErrRecipe, words[i])
+			return fmt.Errorf("%w: linker flag %s is not repeated by rebuild", ErrRecipe, words[i])
 		}
 	}
 	return nil

@@ -92,7 +92,7 @@ func (l *LabSamples) Sample(tb testing.TB, name string) Sample {
 }
 
 // PublicKey is the key of the key-signed samples, or with other set that of
-// the samples signed by somebody else.
+// the samples signed by another signer.
 func (l *LabSamples) PublicKey(other bool) []byte {
 	if other {
 		return slices.Clone(l.files["other.pub"])

@@ -22,7 +22,7 @@ import (
 )
 
 // ErrBroken is a chain whose parts do not belong together.
-var ErrBroken = errors.New("artifact does not hang together")
+var ErrBroken = errors.New("artifact is inconsistent")
 
 // Chain is an image manifest, bound by digest to what names it. The zero value
 // binds nothing.

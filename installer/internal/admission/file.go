@@ -90,7 +90,7 @@ func (r Requirements) counts(v trust.Verified) (bool, error) {
 		return v.Kind() == trust.KindSignature, nil
 	}
 	if v.PredicateType() != artifact.PredicateProvenance {
-		return false, fmt.Errorf("it says %s of the file, which is no provenance", v.PredicateType())
+		return false, fmt.Errorf("its predicate is %s, not provenance", v.PredicateType())
 	}
 	for _, wanted := range r.provenances {
 		if err := wanted.conditions(v); err != nil {

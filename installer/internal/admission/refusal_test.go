@@ -34,7 +34,7 @@ func TestRefusal(t *testing.T) {
 	if diff := cmp.Diff(want, got.Looked); diff != "" {
 		t.Error(diff)
 	}
-	text := "refused by policy: no signature by key A; tag, layer 0 and 1 more: signed by somebody else; bundle 1: signature does not verify; other; bundle 3: "
+	text := "refused by policy: no signature by key A; tag, layer 0 and 1 more: signed by another signer; bundle 1: signature does not verify; other; bundle 3: "
 	if !strings.HasPrefix(got.Error(), text) || strings.Contains(got.Error(), "\n") {
 		t.Errorf("got %q", got)
 	}

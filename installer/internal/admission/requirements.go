@@ -52,7 +52,7 @@ type Requirements struct {
 func (r Requirements) Check() error {
 	switch {
 	case len(r.Signers) == 0:
-		return errors.New("no key and no identity: nobody can satisfy this")
+		return errors.New("no key and no identity: no signature can satisfy this")
 	case r.Threshold < 0:
 		return fmt.Errorf("threshold %d is below zero", r.Threshold)
 	case r.Threshold > len(r.Signers):

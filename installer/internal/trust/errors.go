@@ -10,9 +10,9 @@ import (
 // The reasons for a refusal. Every error of a verification wraps exactly the
 // ones that apply; errors.Is finds them.
 var (
-	// ErrWrongSigner: signed by somebody else, or by a key where a certificate
+	// ErrWrongSigner: signed by another signer, or by a key where a certificate
 	// is required, or the reverse.
-	ErrWrongSigner = errors.New("signed by somebody else")
+	ErrWrongSigner = errors.New("signed by another signer")
 	// ErrUntrustedCertificate: the certificate is not from a trusted authority
 	// or is not in a trusted certificate log.
 	ErrUntrustedCertificate = errors.New("certificate not trusted")

@@ -57,7 +57,7 @@ func anchored(pattern string) (string, error) {
 		return "", fmt.Errorf("%w: %w", ErrRequirement, err)
 	}
 	if slices.ContainsFunc([]string{"", "\x00", "https://a.invalid/b", "a@b.invalid"}, re.MatchString) {
-		return "", because(ErrRequirement, "pattern %q matches anybody", pattern)
+		return "", because(ErrRequirement, "pattern %q matches every identity", pattern)
 	}
 	return whole, nil
 }

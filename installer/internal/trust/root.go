@@ -43,7 +43,7 @@ func LoadTrustedRoot(json []byte) (*TrustedRoot, error) {
 		return nil, fmt.Errorf("trusted root: %w", err)
 	}
 	if len(m.FulcioCertificateAuthorities())+len(m.RekorLogs())+len(m.TimestampingAuthorities()) == 0 {
-		return nil, fmt.Errorf("trusted root: %w", because(ErrRequirement, "it trusts nobody"))
+		return nil, fmt.Errorf("trusted root: %w", because(ErrRequirement, "it has no authorities"))
 	}
 	return &TrustedRoot{material: m, digest: digest.FromBytes(json)}, nil
 }

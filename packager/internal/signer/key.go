@@ -110,7 +110,7 @@ func decodeKey(block *pem.Block, password []byte) (key any, err error) {
 	case pemPublic:
 		return nil, fmt.Errorf("%w: it is a public key", ErrKey)
 	case "ENCRYPTED PRIVATE KEY":
-		return nil, fmt.Errorf("%w: it has a password of openssl's; openssl pkey takes it off, cosign import-key-pair gives it one of cosign's", ErrKey)
+		return nil, fmt.Errorf("%w: it is encrypted by openssl; decrypt it with openssl pkey, or import it with cosign import-key-pair", ErrKey)
 	default:
 		return nil, fmt.Errorf("%w: PEM block %q", ErrKey, block.Type)
 	}

@@ -146,7 +146,7 @@ func TestKeysOfOpenssl(t *testing.T) {
 		t.Errorf("as openssl ecparam -genkey writes it: %v", err)
 	}
 	encrypted := pem.EncodeToMemory(&pem.Block{Type: "ENCRYPTED PRIVATE KEY", Bytes: der})
-	if _, err := signer.FromKey(encrypted, nil, signer.Services{}); !errors.Is(err, signer.ErrKey) || !bytes.Contains([]byte(err.Error()), []byte("openssl pkey takes it off")) {
+	if _, err := signer.FromKey(encrypted, nil, signer.Services{}); !errors.Is(err, signer.ErrKey) || !bytes.Contains([]byte(err.Error()), []byte("decrypt it with openssl pkey")) {
 		t.Errorf("with a password of openssl's: %v", err)
 	}
 }

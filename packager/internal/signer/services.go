@@ -97,7 +97,7 @@ func (o KeylessOptions) check() error {
 	case o.Token == nil:
 		return fmt.Errorf("%w: no source of tokens", ErrToken)
 	case o.RekorURL == "" && o.TSAURL == "":
-		return fmt.Errorf("%w: a certificate lives ten minutes: without a log or a timestamp authority nobody could verify the signature later", ErrOptions)
+		return fmt.Errorf("%w: a certificate lives ten minutes: without a log or a timestamp authority the signature could not be verified later", ErrOptions)
 	case o.RekorVersion == 2 && o.TSAURL == "":
 		return fmt.Errorf("%w: a Rekor version 2 log proves no time, so a timestamp authority is needed", ErrOptions)
 	}
