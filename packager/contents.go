@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -16,6 +17,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
 )
 
@@ -43,28 +45,60 @@ func (l layer) contents() []LayerFile {
 	return files
 }
 
+// Bounds of listing the files of one artifact, whatever its platforms.
 const (
-	// contentsLimit bounds what is unpacked of a layer to list its files, in bytes.
-	contentsLimit = 1 << 30
+	// fetchedLimit bounds the layers, contentsLimit what they unpack to, in bytes.
+	fetchedLimit  = 2 << 30
+	contentsLimit = 4 << 30
 	// filesLimit bounds how many files are listed.
-	filesLimit = 10_000
+	filesLimit = 20_000
 )
+
+// errContents says what was too much.
+var errContents = fmt.Errorf("%w: the layers have more than %d bytes, %d unpacked, or %d files", ociregistry.ErrTooLarge, int64(fetchedLimit), int64(contentsLimit), filesLimit)
+
+// allowance is what is left of the bounds, for all layers together.
+type allowance struct{ fetched, contents, files atomic.Int64 }
+
+func newAllowance() *allowance {
+	a := &allowance{}
+	a.fetched.Store(fetchedLimit)
+	a.contents.Store(contentsLimit)
+	a.files.Store(filesLimit)
+	return a
+}
+
+// allowed reads no more than there is left.
+type allowed struct {
+	io.Reader
+	left *atomic.Int64
+}
+
+func (a allowed) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if a.left.Add(-int64(n)) < 0 {
+		return n, errContents
+	}
+	return n, err
+}
 
 // listLayer reads a layer and returns its files, in the layer's order. Folders
 // are left out. Read is told how many bytes have come.
-func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, read func(done int64)) ([]LayerFile, error) {
+func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, left *allowance, read func(done int64)) ([]LayerFile, error) {
+	if desc.Size > left.fetched.Load() {
+		return nil, fmt.Errorf("layer %s: %w", desc.Digest, errContents)
+	}
 	fetched, err := from.Fetch(ctx, plain(desc))
 	if err != nil {
 		return nil, err
 	}
 	defer fetched.Close()
-	content := progress.Reader(fetched, desc.Size, read)
+	content := progress.Reader(allowed{fetched, &left.fetched}, desc.Size, read)
 	unpacked, err := decompress(content)
 	if err != nil {
 		return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
 	}
-	bounded := &io.LimitedReader{R: unpacked, N: contentsLimit}
-	archive := tar.NewReader(bounded)
+	archive := tar.NewReader(allowed{unpacked, &left.contents})
 	files := []LayerFile{}
 	for {
 		h, err := archive.Next()
@@ -73,10 +107,10 @@ func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, read 
 			// Only at its end is the content known to be what was asked for.
 			_, err := io.Copy(io.Discard, content)
 			return files, err
-		case err != nil && bounded.N <= 0, len(files) == filesLimit:
-			return nil, fmt.Errorf("layer %s: it unpacks to more than %d files or %d bytes", desc.Digest, filesLimit, int64(contentsLimit))
 		case err != nil:
 			return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
+		case left.files.Add(-1) < 0:
+			return nil, fmt.Errorf("layer %s: %w", desc.Digest, errContents)
 		case h.Typeflag == tar.TypeDir:
 			continue
 		}
@@ -85,7 +119,7 @@ func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, read 
 			f.Kind = kindOf(h)
 		}
 		sum := digest.SHA256.Digester()
-		if _, err := io.Copy(sum.Hash(), archive); err != nil { //nolint:gosec // bounded by contentsLimit
+		if _, err := io.Copy(sum.Hash(), archive); err != nil { //nolint:gosec // bounded by the allowance
 			return nil, fmt.Errorf("layer %s: %s: %w", desc.Digest, h.Name, err)
 		}
 		if f.Kind == "" {

@@ -157,7 +157,11 @@ func (c Claimant) String() string {
 // Inspect reads what a tag or digest resolves to and its referrers: platforms,
 // sizes, versions, the files of each layer, signatures, attestations, bills of
 // materials, aliases. Errors are those of the registry and [ErrNotPlugin].
+//
+// What it reads is bounded in all, since anyone with push access decides how much
+// there is: 2,000 requests and 64 MiB of manifests and evidence, 2 GiB of layers.
 func Inspect(ctx context.Context, from Source, reference string, opts InspectOptions) (*Report, error) {
+	from = bounded(from)
 	t, err := readTree(ctx, from, reference)
 	if err != nil {
 		return nil, err
@@ -195,7 +199,7 @@ func Inspect(ctx context.Context, from Source, reference string, opts InspectOpt
 	}
 	sources := []Source{from}
 	if opts.Signatures != nil {
-		sources = append(sources, opts.Signatures)
+		sources = append(sources, bounded(opts.Signatures))
 	}
 	for _, s := range subjects {
 		for _, src := range sources {
@@ -207,6 +211,17 @@ func Inspect(ctx context.Context, from Source, reference string, opts InspectOpt
 	return r, nil
 }
 
+// boundedSource is a source with bounds on what is read in all.
+type boundedSource struct {
+	*ociregistry.Bounded
+	name string
+}
+
+func bounded(from Source) Source { return boundedSource{ociregistry.NewBounded(from), from.Name()} }
+
+// Name implements Content.
+func (b boundedSource) Name() string { return b.name }
+
 // inspectParallel is how many layers are fetched at a time.
 const inspectParallel = 4
 
@@ -214,7 +229,7 @@ const inspectParallel = 4
 func (r *Report) listFiles(ctx context.Context, from Source, report func(Event)) error {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(inspectParallel)
-	first := map[digest.Digest]int{}
+	first, left := map[digest.Digest]int{}, newAllowance()
 	for i, p := range r.Platforms {
 		if _, known := first[p.Layer]; known || p.Layer == "" {
 			continue // images on several bases have one layer
@@ -223,7 +238,7 @@ func (r *Report) listFiles(ctx context.Context, from Source, report func(Event))
 		g.Go(func() (err error) {
 			reading := Event{Kind: EventReading, Subject: p.Platform, Size: p.Size}
 			report(reading)
-			r.Platforms[i].Files, err = listLayer(gctx, from, p.layer, reading.reporting(report))
+			r.Platforms[i].Files, err = listLayer(gctx, from, p.layer, left, reading.reporting(report))
 			return err
 		})
 	}

@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/x509"
@@ -14,6 +15,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/jsonbound"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
@@ -76,6 +78,16 @@ func layersOf(ctx context.Context, from Content, desc ocispec.Descriptor) ([]oci
 	return m.Layers, nil
 }
 
+// Bounds of what is read of one piece of evidence and one document, in bytes, and of
+// JSON values: of a bundle or an envelope, whose payload is one, and of a
+// provenance. The installer reads no larger evidence.
+const (
+	evidenceLimit    = 8 << 20
+	documentLimit    = 32 << 20
+	evidenceValues   = 10_000
+	provenanceValues = 100_000
+)
+
 func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form string, l ocispec.Descriptor) error {
 	switch l.MediaType {
 	case artifact.MediaTypeSimpleSigning:
@@ -83,7 +95,7 @@ func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form st
 		return nil
 	case artifact.MediaTypeDSSE, artifact.MediaTypeBundle:
 	case artifact.MediaTypeSPDX, artifact.MediaTypeCycloneDX:
-		content, err := from.FetchAll(ctx, plain(l), sbomLimit)
+		content, err := from.FetchAll(ctx, plain(l), documentLimit)
 		if err != nil {
 			return err
 		}
@@ -94,11 +106,14 @@ func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form st
 	default:
 		return nil
 	}
-	content, err := from.FetchAll(ctx, plain(l), sbomLimit)
+	content, err := from.FetchAll(ctx, plain(l), evidenceLimit)
 	if err != nil {
 		return err
 	}
 	claimant, env := claimantOf(l.Annotations), envelope{}
+	if jsonbound.Check(content, evidenceValues) != nil {
+		return nil // as what cannot be read
+	}
 	if l.MediaType == artifact.MediaTypeBundle {
 		claimant, env = readBundle(content)
 	} else if err := json.Unmarshal(content, &env); err != nil {
@@ -172,47 +187,52 @@ func (c *Claimant) certifiedBy(der []byte) {
 	}
 }
 
+// predicate is what is read of a provenance.
+type predicate struct {
+	BuildDefinition struct {
+		ResolvedDependencies []struct {
+			URI    string            `json:"uri"`
+			Digest map[string]string `json:"digest"`
+		} `json:"resolvedDependencies"`
+		InternalParameters struct {
+			Go struct {
+				LDFlags string `json:"ldflags"`
+			} `json:"go"`
+			Environment struct {
+				System     string `json:"system"`
+				Repository string `json:"repository"`
+				Workflow   string `json:"workflow"`
+			} `json:"environment"`
+		} `json:"internalParameters"`
+	} `json:"buildDefinition"`
+	RunDetails struct {
+		Builder struct {
+			ID string `json:"id"`
+		} `json:"builder"`
+	} `json:"runDetails"`
+}
+
 // readStatement reads an in-toto statement, and of provenance what matters.
 func readStatement(payload []byte) InspectedAttestation {
 	var st struct {
-		PredicateType string `json:"predicateType"`
-		Predicate     struct {
-			BuildDefinition struct {
-				ResolvedDependencies []struct {
-					URI    string            `json:"uri"`
-					Digest map[string]string `json:"digest"`
-				} `json:"resolvedDependencies"`
-				InternalParameters struct {
-					Go struct {
-						LDFlags string `json:"ldflags"`
-					} `json:"go"`
-					Environment struct {
-						System     string `json:"system"`
-						Repository string `json:"repository"`
-						Workflow   string `json:"workflow"`
-					} `json:"environment"`
-				} `json:"internalParameters"`
-			} `json:"buildDefinition"`
-			RunDetails struct {
-				Builder struct {
-					ID string `json:"id"`
-				} `json:"builder"`
-			} `json:"runDetails"`
-		} `json:"predicate"`
+		PredicateType string          `json:"predicateType"`
+		Predicate     json.RawMessage `json:"predicate"`
 	}
 	if json.Unmarshal(payload, &st) != nil {
 		return InspectedAttestation{}
 	}
 	a := InspectedAttestation{PredicateType: st.PredicateType}
-	if st.PredicateType == PredicateProvenance {
-		internal := st.Predicate.BuildDefinition.InternalParameters
-		a.Claims = &ProvenanceClaims{Builder: st.Predicate.RunDetails.Builder.ID, LDFlags: internal.Go.LDFlags}
-		if said := internal.Environment; said.System != "" {
-			a.Claims.Workflow = strings.TrimSpace(said.System + " " + said.Repository + " " + said.Workflow)
-		}
-		if d := st.Predicate.BuildDefinition.ResolvedDependencies; len(d) > 0 {
-			a.Claims.Source, a.Claims.Revision = d[0].URI, d[0].Digest["gitCommit"]
-		}
+	var p predicate
+	if st.PredicateType != PredicateProvenance || jsonbound.Check(st.Predicate, provenanceValues) != nil || json.Unmarshal(st.Predicate, &p) != nil {
+		return a
+	}
+	internal := p.BuildDefinition.InternalParameters
+	a.Claims = &ProvenanceClaims{Builder: p.RunDetails.Builder.ID, LDFlags: internal.Go.LDFlags}
+	if said := internal.Environment; said.System != "" {
+		a.Claims.Workflow = strings.TrimSpace(said.System + " " + said.Repository + " " + said.Workflow)
+	}
+	if d := p.BuildDefinition.ResolvedDependencies; len(d) > 0 {
+		a.Claims.Source, a.Claims.Revision = d[0].URI, d[0].Digest["gitCommit"]
 	}
 	return a
 }
@@ -220,10 +240,8 @@ func readStatement(payload []byte) InspectedAttestation {
 // countComponents counts the entries of an SPDX or CycloneDX document.
 func countComponents(content []byte) (all, licensed int) {
 	var doc struct {
-		Packages []struct {
-			LicenseDeclared string `json:"licenseDeclared"`
-		} `json:"packages"`
-		Components []component `json:"components"`
+		Packages   tally[spdxPackage] `json:"packages"`
+		Components tally[component]   `json:"components"`
 		Metadata   struct {
 			Component component `json:"component"`
 		} `json:"metadata"`
@@ -231,28 +249,65 @@ func countComponents(content []byte) (all, licensed int) {
 	if json.Unmarshal(content, &doc) != nil {
 		return 0, 0
 	}
-	for _, p := range doc.Packages {
-		if p.LicenseDeclared != "" && p.LicenseDeclared != noLicense {
-			licensed++
-		}
-	}
+	all, licensed = doc.Packages.all+doc.Components.all, doc.Packages.licensed+doc.Components.licensed
 	// The one executable that a CycloneDX document is about is listed apart; a
 	// release as a whole is no component, and has no checksum.
-	if len(doc.Metadata.Component.Hashes) > 0 {
-		doc.Components = append(doc.Components, doc.Metadata.Component)
-	}
-	for _, c := range doc.Components {
-		if len(c.Licenses) > 0 {
+	if about := doc.Metadata.Component; about.Hashes {
+		all++
+		if about.hasLicense() {
 			licensed++
 		}
 	}
-	return len(doc.Packages) + len(doc.Components), licensed
+	return all, licensed
+}
+
+// tally counts the elements of a list, of which it keeps none.
+type tally[T interface{ hasLicense() bool }] struct{ all, licensed int }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *tally[T]) UnmarshalJSON(text []byte) error {
+	*t = tally[T]{}
+	list := json.NewDecoder(bytes.NewReader(text))
+	if start, err := list.Token(); err != nil || start != json.Delim('[') {
+		return err // null
+	}
+	for list.More() {
+		var one T
+		if err := list.Decode(&one); err != nil {
+			return err
+		}
+		t.all++
+		if one.hasLicense() {
+			t.licensed++
+		}
+	}
+	return nil
+}
+
+type spdxPackage struct {
+	LicenseDeclared string `json:"licenseDeclared"`
+}
+
+func (p spdxPackage) hasLicense() bool {
+	return p.LicenseDeclared != "" && p.LicenseDeclared != noLicense
 }
 
 // component holds what is counted of one in a CycloneDX document.
 type component struct {
-	Licenses []json.RawMessage `json:"licenses"`
-	Hashes   []json.RawMessage `json:"hashes"`
+	Licenses filled `json:"licenses"`
+	Hashes   filled `json:"hashes"`
+}
+
+func (c component) hasLicense() bool { return bool(c.Licenses) }
+
+// filled says whether a list has an element.
+type filled bool
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *filled) UnmarshalJSON(text []byte) error {
+	inner, ok := bytes.CutPrefix(text, []byte("["))
+	*f = filled(ok && len(bytes.TrimSpace(inner)) > 1)
+	return nil
 }
 
 // noLicense is how SPDX writes that a licence is not known.

@@ -30,37 +30,44 @@ const (
 // BER whose elements overlap, and verifies with whatever key an enclosed
 // certificate has, for hours if that has a hundred thousand digits.
 func CheckTimestamp(response []byte) error {
+	_, err := readTimestamp(response)
+	return err
+}
+
+// readTimestamp is [CheckTimestamp] that also returns what it read, nil if the
+// authority made no timestamp: the library says why.
+func readTimestamp(response []byte) (*pkcs7.PKCS7, error) {
 	if len(response) > maxStamp {
-		return fmt.Errorf("a timestamp of %d bytes, more than %d", len(response), maxStamp)
+		return nil, fmt.Errorf("a timestamp of %d bytes, more than %d", len(response), maxStamp)
 	}
 	if err := checkDER(response, maxStampDepth); err != nil {
-		return fmt.Errorf("timestamp: %w", err)
+		return nil, fmt.Errorf("timestamp: %w", err)
 	}
 	var parts struct {
 		Status asn1.RawValue
 		Token  asn1.RawValue `asn1:"optional"`
 	}
 	if _, err := asn1.Unmarshal(response, &parts); err != nil {
-		return fmt.Errorf("timestamp: %w", err)
+		return nil, fmt.Errorf("timestamp: %w", err)
 	}
 	if len(parts.Token.FullBytes) == 0 {
-		return nil // the library says why the authority made none
+		return nil, nil //nolint:nilnil // there is none
 	}
 	token, err := pkcs7.Parse(parts.Token.FullBytes)
 	if err != nil {
-		return fmt.Errorf("timestamp: %w", err)
+		return nil, fmt.Errorf("timestamp: %w", err)
 	}
 	if n := len(token.Signers); n != 1 {
 	}
 	if n := len(token.Certificates); n > maxStampKeys {
-		return fmt.Errorf("a timestamp with %d certificates, more than %d", n, maxStampKeys)
+		return nil, fmt.Errorf("a timestamp with %d certificates, more than %d", n, maxStampKeys)
 	}
 	for _, c := range token.Certificates {
 		if err := checkKeySize(c); err != nil {
-			return fmt.Errorf("timestamp: %w", err)
+			return nil, fmt.Errorf("timestamp: %w", err)
 		}
 	}
-	return nil
+	return token, nil
 }
 
 // checkDER refuses what is not a sequence of elements in DER, each wholly inside

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/digitorus/pkcs7"
 	"github.com/sigstore/sigstore-go/pkg/root"
 )
 
@@ -39,11 +40,15 @@ func VerifyTimestamps(s *Signature, material root.TrustedMaterial) ([]time.Time,
 }
 
 func verifyTimestamp(stamp, over []byte, material root.TrustedMaterial) (*root.Timestamp, error) {
-	if err := CheckTimestamp(stamp); err != nil {
+	token, err := readTimestamp(stamp)
+	if err != nil {
 		return nil, err
 	}
 	refusals := []error{errors.New("a timestamp by no trusted authority")}
 	for _, authority := range material.TimestampingAuthorities() {
+		if strange(token, authority) {
+			continue
+		}
 		found, err := authority.Verify(stamp, over)
 		if err == nil {
 			return found, nil
@@ -51,4 +56,15 @@ func verifyTimestamp(stamp, over []byte, material root.TrustedMaterial) (*root.T
 		refusals = append(refusals, err)
 	}
 	return nil, errors.Join(refusals...)
+}
+
+// strange reports that a timestamp has another certificate than the authority's.
+// The library finds out only after it has verified with that certificate's key.
+func strange(token *pkcs7.PKCS7, authority root.TimestampingAuthority) bool {
+	known, ok := authority.(*root.SigstoreTimestampingAuthority)
+	if !ok || known.Leaf == nil || token == nil || len(token.Certificates) == 0 {
+		return false
+	}
+	signer := token.GetOnlySigner()
+	return signer == nil || !signer.Equal(known.Leaf)
 }
