@@ -133,18 +133,7 @@ func TestReleases(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := command(t, t.TempDir(), "fleeting-plugin")
-	dist := t.TempDir()
-	for _, arch := range []string{"amd64", "arm64"} {
-		dir := filepath.Join(dist, "linux", arch)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		built := command(t, dir, "fleeting-plugin-openstack", "GOOS=linux", "GOARCH="+arch)
-		if err := os.Rename(built, filepath.Join(dir, "plugin")); err != nil {
-			t.Fatal(err)
-		}
-	}
+	tool, dist := command(t, t.TempDir(), "fleeting-plugin"), executables(t)
 	for _, m := range modes() {
 		t.Run(m.name, func(t *testing.T) {
 			repository := siglab.Registry + "/interop/" + m.name + "-" + strings.ToLower(rand.Text()[:8])
@@ -166,6 +155,23 @@ func TestReleases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// executables is a folder with our plugin for two platforms.
+func executables(t *testing.T) string {
+	t.Helper()
+	dist := t.TempDir()
+	for _, arch := range []string{"amd64", "arm64"} {
+		dir := filepath.Join(dist, "linux", arch)
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		built := command(t, dir, "fleeting-plugin-openstack", "GOOS=linux", "GOARCH="+arch)
+		if err := os.Rename(built, filepath.Join(dir, "plugin")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dist
 }
 
 // digests are those of the index and of every platform's manifest.
