@@ -183,7 +183,7 @@ fixtures: ## write the recorded signatures used by tests anew
 	$(GO) generate ./internal/trusttest/...
 
 docs: ## write the generated reference pages
-	$(GO) test -count=1 -run 'TestReferenceIsFresh|TestOutputPageIsFresh' ./cmd/fleeting-plugin -update
+	$(GO) test -count=1 -run 'TestReferenceIsFresh|TestOutputPageIsFresh|TestRegistries$$' ./cmd/fleeting-plugin -update
 
 pictures: ## draw the pictures of the docs that have a .dot source (graphviz)
 	@$(call need,dot,apt-get install graphviz)

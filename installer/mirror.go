@@ -138,11 +138,20 @@ func (m *mirror) run(ctx context.Context, verified Verified) error {
 	if err != nil {
 		return err
 	}
-	if err := m.free(ctx, verified.Version.Tag(), top.Digest); err != nil {
+	err = m.free(ctx, verified.Version.Tag(), top.Digest)
+	// Some registries answer that for a repository that is not there yet. Once
+	// something is in it, they list its tags.
+	hidden := errors.Is(err, ErrForbidden)
+	if err != nil && !hidden {
 		return err
 	}
 	if err := m.tree(ctx, top, content, 0); err != nil {
 		return err
+	}
+	if hidden {
+		if err := m.free(ctx, verified.Version.Tag(), top.Digest); err != nil {
+			return err
+		}
 	}
 	m.done.Tags = tags
 	return m.to.PushManifest(ctx, top, content, tags...)

@@ -311,13 +311,17 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 	return admission.Admission{}, refusal
 }
 
-// couldNotCheck drops the sentinels of the refusal and keeps its words.
+// couldNotCheck drops the sentinels of the refusal and keeps its words, unless
+// they say that there is no signature: that is what could not be checked.
 func couldNotCheck(refusal error, failures []error) error {
+	if errors.Is(refusal, ErrUnsigned) {
+		return &uncheckedError{failures: failures}
+	}
 	return &uncheckedError{failures: failures, otherwise: refusal.Error()}
 }
 
 // uncheckedError is evidence that could not be fetched, and what would be the
-// verdict without it.
+// verdict without it, "" where that is not worth telling.
 type uncheckedError struct {
 	failures  []error
 	otherwise string
@@ -328,6 +332,9 @@ func (e *uncheckedError) Error() string {
 	text, _, _ := strings.Cut(errors.Join(e.failures...).Error(), "\n")
 	if more := len(e.failures) - 1; more > 0 {
 		text += fmt.Sprintf(" (and %d more places)", more)
+	}
+	if e.otherwise == "" {
+		return text + "; so it is not known who signed it"
 	}
 	return text + "; with what could be fetched: " + e.otherwise
 }

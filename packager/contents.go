@@ -96,7 +96,7 @@ func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, left 
 	content := progress.Reader(allowed{fetched, &left.fetched}, desc.Size, read)
 	unpacked, err := decompress(content)
 	if err != nil {
-		return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
+		return nil, unreadable(desc, content, err)
 	}
 	archive := tar.NewReader(allowed{unpacked, &left.contents})
 	files := []LayerFile{}
@@ -108,7 +108,7 @@ func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, left 
 			_, err := io.Copy(io.Discard, content)
 			return files, err
 		case err != nil:
-			return nil, fmt.Errorf("layer %s: %w", desc.Digest, err)
+			return nil, unreadable(desc, content, err)
 		case left.files.Add(-1) < 0:
 			return nil, fmt.Errorf("layer %s: %w", desc.Digest, errContents)
 		case h.Typeflag == tar.TypeDir:
@@ -120,13 +120,26 @@ func listLayer(ctx context.Context, from Content, desc ocispec.Descriptor, left 
 		}
 		sum := digest.SHA256.Digester()
 		if _, err := io.Copy(sum.Hash(), archive); err != nil { //nolint:gosec // bounded by the allowance
-			return nil, fmt.Errorf("layer %s: %s: %w", desc.Digest, h.Name, err)
+			return nil, unreadable(desc, content, fmt.Errorf("%s: %w", h.Name, err))
 		}
 		if f.Kind == "" {
 			f.Digest = sum.Digest()
 		}
 		files = append(files, f)
 	}
+}
+
+// unreadable says why a layer cannot be unpacked. If its bytes are not those that
+// were published, which only their end tells, that is why; what is too much is not
+// read to its end.
+func unreadable(desc ocispec.Descriptor, content io.Reader, err error) error {
+	if errors.Is(err, errContents) {
+		return fmt.Errorf("layer %s: %w", desc.Digest, err)
+	}
+	if _, rest := io.Copy(io.Discard, content); rest != nil {
+		err = rest
+	}
+	return fmt.Errorf("layer %s: %w", desc.Digest, err)
 }
 
 // inPluginDir takes the plugin's folder off the name of an entry: below Files in

@@ -16,6 +16,9 @@ import (
 
 const maxPassword = 64 << 10
 
+// nextServer is what to do about what is no registry.
+const nextServer = "name the registry only: HOST or HOST:PORT, or https://HOST if it must have TLS; plain HTTP is --insecure-plain-http HOST"
+
 // loginCmd has the flags of login.
 type loginCmd struct {
 	app                  *cli.App
@@ -33,7 +36,8 @@ func newLoginCmd(app *cli.App) *cobra.Command {
 		Long: `Try credentials against a registry. If the registry accepts them, store them where
 docker and podman find them. Otherwise the stored ones stay.
 
-The password is asked for on a terminal, or read with --password-stdin.`,
+The password is asked for on a terminal, or read with --password-stdin. With
+https:// in front of it, a registry on a loopback address must have TLS.`,
 		Example: `  fleeting-plugin login registry.example.com --username me
   echo "$TOKEN" | fleeting-plugin login registry.example.com --username me --password-stdin`,
 		Args: cli.Args(1, 1),
@@ -50,8 +54,8 @@ The password is asked for on a terminal, or read with --password-stdin.`,
 }
 
 func (c *loginCmd) run(cmd *cobra.Command, host string) error {
-	if strings.Contains(host, "/") {
-		return cli.Usagef("%q: name the registry only, without a scheme and a path", host)
+	if _, _, err := ociregistry.ParseServer(host); err != nil {
+		return cli.Hint(cli.WithCode(err, cli.Usage), nextServer)
 	}
 	credential, err := c.credential(cmd.Context())
 	if err != nil {
@@ -66,6 +70,9 @@ func (c *loginCmd) run(cmd *cobra.Command, host string) error {
 		return err
 	}
 	if err := store.Login(cmd.Context(), client, host, credential); err != nil {
+		if errors.Is(err, ociregistry.ErrInvalid) {
+			return cli.WithCode(err, cli.Usage)
+		}
 		if errors.Is(err, ociregistry.ErrUnauthorized) {
 			return cli.Hint(err, "check the user name and the password; nothing was stored")
 		}
@@ -131,6 +138,9 @@ func newLogoutCmd(app *cli.App) *cobra.Command {
 	}
 	registry := app.RegistryFlags(cmd.Flags())
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if _, _, err := ociregistry.ParseServer(args[0]); err != nil {
+			return cli.Hint(cli.WithCode(err, cli.Usage), nextServer)
+		}
 		store, err := registry.Credentials(true)
 		if err != nil {
 			return err

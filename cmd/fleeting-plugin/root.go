@@ -16,6 +16,14 @@ const (
 
 // NewRootCmd returns a fresh command tree that reads and writes through app.
 func NewRootCmd(app *cli.App) *cobra.Command {
+	root := newTree(app)
+	complete(app, root)
+	return root
+}
+
+// newTree is the command tree without completion, of which cobra keeps all that
+// were ever made.
+func newTree(app *cli.App) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "fleeting-plugin",
 		Short: "Package, publish, verify and install fleeting plugins",
@@ -88,7 +96,6 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		c.cmd.GroupID, c.cmd.SuggestFor = c.group, otherNames[c.cmd.Name()]
 		root.AddCommand(c.cmd)
 	}
-	complete(app, root)
 	return root
 }
 

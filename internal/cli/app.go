@@ -38,11 +38,17 @@ type App struct {
 	OutTerminal, ErrTerminal Terminal
 	// Verbose, from --verbose, makes Logger write debug records.
 	Verbose bool
+	// RetryWait is how long clients of registries wait before they repeat a request
+	// for the first time; 0 is their own default. Tests shorten it.
+	RetryWait time.Duration
 
 	// rawOut and rawErr are Out and Err without the filter, for colours; screen is
 	// where the progress is drawn.
 	rawOut, rawErr, screen io.Writer
 	progress               progress
+
+	// timeout, from --timeout, bounds the whole command; 0 is no bound.
+	timeout time.Duration
 
 	level    slog.LevelVar
 	logger   *slog.Logger

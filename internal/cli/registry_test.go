@@ -129,6 +129,50 @@ func TestRegistryClientRefuses(t *testing.T) {
 	}
 }
 
+// TestPlainHTTPByName: what names no registry is refused, and hosts may be written
+// in capitals.
+func TestPlainHTTPByName(t *testing.T) {
+	t.Parallel()
+	home := map[string]string{"HOME": t.TempDir()}
+	for text, want := range map[string]string{
+		"Registry.test:5000": "registry.test:5000", "registry.test/": "registry.test",
+		"https://registry.test": "", "http://registry.test": "", "registry.test/team": "", "": "", "a b": "",
+	} {
+		app, flags := registry(t, home, "--insecure-plain-http", text)
+		opts, err := flags.Options()
+		switch {
+		case want == "" && (app.CodeOf(err) != cli.Usage || app.HintOf(err) == ""):
+			t.Errorf("%q: %v; want a mistake in usage with a hint", text, err)
+		case want != "" && (err != nil || len(opts.PlainHTTP) != 1 || opts.PlainHTTP[0] != want):
+			t.Errorf("%q: %q, %v; want %q", text, opts.PlainHTTP, err, want)
+		}
+	}
+}
+
+// TestMissingCredentialFile: a file that a flag names must be there to be read, and
+// one that a variable names is missed aloud. login writes it.
+func TestMissingCredentialFile(t *testing.T) {
+	t.Parallel()
+	missing := filepath.Join(t.TempDir(), "auth.json")
+	app, flags := registry(t, map[string]string{"HOME": t.TempDir()}, "--registry-config", missing)
+	if _, err := flags.Options(); app.CodeOf(err) != cli.Usage || !strings.Contains(fmt.Sprint(err), missing) || app.HintOf(err) == "" {
+		t.Errorf("%v; want a mistake in usage that names the file", err)
+	}
+	_, flags = registry(t, map[string]string{"HOME": t.TempDir()}, "--registry-config", missing)
+	if _, err := flags.Credentials(true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := flags.Client(); err != nil {
+		t.Errorf("login: %v", err)
+	}
+	app, flags = registry(t, map[string]string{"HOME": t.TempDir(), "REGISTRY_AUTH_FILE": missing})
+	var errs bytes.Buffer
+	app.Err = &errs
+	if _, err := flags.Options(); err != nil || !strings.Contains(errs.String(), missing) || !strings.Contains(errs.String(), "REGISTRY_AUTH_FILE") {
+		t.Errorf("REGISTRY_AUTH_FILE: %v, and %q; want a warning that names the file and the variable", err, errs.String())
+	}
+}
+
 func TestRegistryErrors(t *testing.T) {
 	t.Parallel()
 	app, _ := registry(t, nil)

@@ -42,10 +42,16 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code 
 	if len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		withoutQuotes(root)
 	}
-	cmd, err := root.ExecuteContextC(ctx)
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	a.bound(root, cancel)
+	cmd, err := root.ExecuteContextC(within)
 	a.endProgress()
 	if err == nil {
 		return OK
+	}
+	if errors.Is(context.Cause(within), errTimeout) {
+		err = timedOut(a.timeout, err)
 	}
 	if asksForJSON(args) {
 		a.Output = JSON // the flags before it may be wrong

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +44,15 @@ func TestRegistriesAsTheyAre(t *testing.T) {
 		"writing a tag twice is a conflict":                           {nil, ociregistry.ErrImmutable},
 		"tags are not listed: 403":                                    {ociregistry.ErrForbidden, nil},
 		"tags are not listed: 405":                                    {ociregistry.ErrUnsupported, nil},
+		"the referrers API breaks off in its JSON":                    {ociregistry.ErrAnswer, nil},
+		"manifests that are asked for by digest are altered":          {ociregistry.ErrDigestMismatch, nil},
+		"manifests are elsewhere, and their address has expired":      {ociregistry.ErrStorage, nil},
+		"401 for what does not exist":                                 {ociregistry.ErrUnauthorized, ociregistry.ErrUnauthorized},
+		"everything leads to a login page":                            {ociregistry.ErrPage, ociregistry.ErrPage},
+		"redirects without end":                                       unavailable,
+		"Negotiate only":                                              {ociregistry.ErrUnauthorized, ociregistry.ErrUnauthorized},
+		"Bearer without a realm":                                      {ociregistry.ErrUnauthorized, ociregistry.ErrUnauthorized},
+		"answers end early once, and ranges are others":               {ociregistry.ErrAnswer, nil},
 		"the referrers API fails: 500":                                {ociregistry.ErrUnavailable, nil},
 		"the referrers API is forbidden: 403":                         {ociregistry.ErrForbidden, nil},
 		"web pages for everything":                                    {ociregistry.ErrPage, ociregistry.ErrPage},
@@ -266,27 +274,38 @@ func TestAttachWritesTheTagOnce(t *testing.T) {
 	}
 }
 
-// TestAttachLosesNothing lets several clients write the list under one tag at the
-// same time.
+// TestAttachLosesNothing: another client that had read the list before writes it
+// after this one, which sees that when it looks again, and adds what is missing.
 func TestAttachLosesNothing(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.NewReferrers(t)
 	reg.Behave(t, registrytest.Named(t, "the referrers API is not there: 404"))
-	manifest, _ := pushImage(t, openRepository(t, reg), []byte("plugin"), "1.0.0")
-	var wg sync.WaitGroup
-	const clients = 3
-	for i := range clients {
-		repo := openRepository(t, reg)
-		m := referrerOf(t, repo, manifest, strconv.Itoa(i))
-		wg.Go(func() {
-			if err := repo.Attach(t.Context(), manifest, m); err != nil {
-				t.Error(err)
-			}
-		})
+	repo, other := openRepository(t, reg), openRepository(t, reg)
+	manifest, _ := pushImage(t, repo, []byte("plugin"), "1.0.0")
+	tag := artifact.ReferrersTag(manifest.Digest)
+	theirs := referrerOf(t, other, manifest, "theirs")
+	if err := other.Attach(t.Context(), manifest, theirs); err != nil {
+		t.Fatal(err)
 	}
-	wg.Wait()
-	if found, err := openRepository(t, reg).Referrers(t.Context(), manifest); len(found) != clients || err != nil {
-		t.Errorf("%d referrers, %v; want %d", len(found), err, clients)
+	list, err := other.Resolve(t.Context(), tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := other.FetchAll(t.Context(), list, 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The second time that the tag is asked for is after it was written.
+	reg.Gate.Break(t, registrytest.Fault{Method: http.MethodGet, Path: "/manifests/" + tag, Skip: 1, Times: 1, Before: func() {
+		if err := other.PushManifest(t.Context(), list, content, tag); err != nil {
+			t.Error(err)
+		}
+	}})
+	if err := repo.Attach(t.Context(), manifest, referrerOf(t, repo, manifest, "ours")); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := openRepository(t, reg).Referrers(t.Context(), manifest); len(found) != 2 || err != nil {
+		t.Errorf("%d referrers, %v; want both", len(found), err)
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"oras.land/oras-go/v2/registry"
+
 	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
@@ -152,7 +154,7 @@ func (e authEntry) credential(config, key string) (Credential, error) {
 // canonical brings the spellings of a name into one: no scheme, the host in lower
 // case, and one name for Docker Hub.
 func canonical(name string) string {
-	name = strings.TrimPrefix(strings.TrimPrefix(name, "https://"), "http://")
+	name, _ = withoutScheme(name)
 	host, path, found := strings.Cut(name, "/")
 	host = strings.ToLower(host)
 	switch host {
@@ -165,12 +167,44 @@ func canonical(name string) string {
 	return host + "/" + path
 }
 
+// withoutScheme takes http:// or https:// off a name, and says whether it was the
+// latter.
+func withoutScheme(name string) (rest string, isTLS bool) {
+	scheme, rest, found := strings.Cut(name, "://")
+	switch {
+	case found && strings.EqualFold(scheme, "https"):
+		return rest, true
+	case found && strings.EqualFold(scheme, "http"):
+		return rest, false
+	}
+	return name, false
+}
+
+// ParseServer reads the name of a registry as people write it,
+// "[https://]host[:port][/]", and says whether it has to have TLS. Docker ends
+// addresses in /v1/ or /v2/, which is left out. What names no registry, more than
+// one, or plain HTTP, is [ErrInvalid].
+func ParseServer(text string) (host string, mustTLS bool, err error) {
+	_, mustTLS = withoutScheme(text)
+	host = entryName(text)
+	ref := registry.Reference{Registry: host}
+	switch scheme, _, found := strings.Cut(text, "://"); {
+	case found && !mustTLS:
+		return "", false, fmt.Errorf("%w: registry %q: %s:// cannot be asked for", ErrInvalid, text, scheme)
+	case strings.Contains(host, "/"):
+		return "", false, fmt.Errorf("%w: registry %q: it has a path", ErrInvalid, text)
+	case host == "" || ref.ValidateRegistry() != nil:
+		return "", false, fmt.Errorf("%w: registry %q: want HOST or HOST:PORT", ErrInvalid, text)
+	}
+	return host, mustTLS, nil
+}
+
 // entryName is what an entry of auths is about. Docker ends the addresses of
 // registries in the version of their interface.
 func entryName(key string) string {
 	name := strings.TrimRight(canonical(key), "/")
 	host, path, _ := strings.Cut(name, "/")
-	if path == "v1" || path == "v2" {
+	if strings.EqualFold(path, "v1") || strings.EqualFold(path, "v2") {
 		return host
 	}
 	return name

@@ -1,7 +1,9 @@
 package ociregistry
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -11,7 +13,8 @@ const challengeHeader = "Www-Authenticate"
 // challengeTransport leaves of the challenges of a 401 the one that can be
 // answered, in the form that oras-go reads: it looks at the first header only,
 // and wants RFC 9110's quoting to the letter. Where a server asks for credentials
-// without a challenge, it is taken to want the oldest one, Basic.
+// without a challenge, it is taken to want the oldest one, Basic. If none can be
+// answered, that is the error.
 type challengeTransport struct{ base http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -21,11 +24,17 @@ func (t challengeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	given := resp.Header.Values(challengeHeader)
-	if chosen := chooseChallenge(given); chosen != "" {
-		resp.Header.Set(challengeHeader, chosen)
-	} else if len(given) == 0 {
+	if len(given) == 0 {
 		resp.Header.Set(challengeHeader, `Basic realm=""`)
+		return resp, nil
 	}
+	chosen := chooseChallenge(r.URL, given)
+	if chosen == "" {
+		_ = resp.Body.Close()
+		return nil, fmt.Errorf("%w: 401, and it asks for %s; only Basic, and Bearer with the address of a token endpoint, can be answered",
+			ErrUnauthorized, line(strings.Join(given, ", ")))
+	}
+	resp.Header.Set(challengeHeader, chosen)
 	return resp, nil
 }
 
@@ -35,14 +44,19 @@ type challenge struct {
 	params map[string]string
 }
 
-// chooseChallenge prefers a token to a password, as docker does.
-func chooseChallenge(headers []string) string {
+// chooseChallenge prefers a token to a password, as docker does. The token endpoint
+// is at an address that may be relative to what was asked for.
+func chooseChallenge(asked *url.URL, headers []string) string {
 	basic := ""
 	for _, header := range headers {
 		for _, c := range parseChallenges(header) {
 			switch {
-			case strings.EqualFold(c.scheme, "Bearer") && c.params["realm"] != "":
-				params := []string{"realm=" + strconv.Quote(c.params["realm"])}
+			case strings.EqualFold(c.scheme, "Bearer"):
+				realm, err := asked.Parse(c.params["realm"])
+				if c.params["realm"] == "" || err != nil || realm.Host == "" || realm.Scheme != "https" && realm.Scheme != "http" {
+					continue
+				}
+				params := []string{"realm=" + strconv.Quote(realm.String())}
 				for _, name := range []string{"service", "scope"} {
 					if value := c.params[name]; value != "" {
 						params = append(params, name+"="+strconv.Quote(value))

@@ -11,6 +11,7 @@ import (
 // TestChooseChallenge reads the challenges that servers write.
 func TestChooseChallenge(t *testing.T) {
 	t.Parallel()
+	asked := &url.URL{Scheme: "https", Host: "registry.test", Path: "/v2/a/b/tags/list"}
 	const bearer = `Bearer realm="https://auth.test/token",service="registry.test",scope="repository:a/b:pull,push"`
 	for name, c := range map[string]struct {
 		headers []string
@@ -24,14 +25,17 @@ func TestChooseChallenge(t *testing.T) {
 		"Negotiate with a token": {[]string{`Negotiate YIIJ+/=`, `Basic realm="x"`}, `Basic realm="x"`},
 		"without quotes":         {[]string{`Bearer realm=https://auth.test/token,service=registry.test`}, `Bearer realm="https://auth.test/token",service="registry.test"`},
 		"single quotes":          {[]string{`BEARER Realm='https://auth.test/token' service='registry.test'`}, `Bearer realm="https://auth.test/token",service="registry.test"`},
-		"escapes":                {[]string{`Bearer realm="https://auth.test/\"token\"",error="x"`}, `Bearer realm="https://auth.test/\"token\""`},
+		"escapes":                {[]string{`Bearer realm="https://auth.test/\"token\"",error="x"`}, `Bearer realm="https://auth.test/%22token%22"`},
 		"space around":           {[]string{`  Bearer   realm = "https://auth.test/token" , service = "s" `}, `Bearer realm="https://auth.test/token",service="s"`},
 		"an open quote":          {[]string{`Bearer realm="https://auth.test/token`}, `Bearer realm="https://auth.test/token"`},
 		"Bearer without a realm": {[]string{`Bearer service="s"`, "Basic"}, `Basic realm=""`},
+		"a relative realm":       {[]string{`Bearer realm="/token",service="s"`}, `Bearer realm="https://registry.test/token",service="s"`},
+		"a realm without a host": {[]string{`Bearer realm="mailto:a@b"`, `Bearer realm="https://%zz"`}, ""},
+		"another scheme":         {[]string{`Bearer realm="ftp://auth.test/token"`}, ""},
 		"what nobody knows":      {[]string{"Digest qop=auth", "=, ,\""}, ""},
 		"nothing":                {nil, ""},
 	} {
-		if got := chooseChallenge(c.headers); got != c.want {
+		if got := chooseChallenge(asked, c.headers); got != c.want {
 			t.Errorf("%s: %s; want %s", name, got, c.want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -84,7 +85,7 @@ func NewClient(opts Options) (*Client, error) {
 func asSet(names []string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range names {
-		set[name] = true
+		set[strings.ToLower(name)] = true
 	}
 	return set
 }

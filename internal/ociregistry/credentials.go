@@ -133,9 +133,9 @@ func (s *CredentialStore) TLSHosts() []string {
 	var hosts []string
 	for _, config := range s.configs {
 		for key := range config.Auths {
-			if rest, ok := strings.CutPrefix(key, "https://"); ok {
+			if rest, isTLS := withoutScheme(key); isTLS {
 				host, _, _ := strings.Cut(rest, "/")
-				hosts = append(hosts, host)
+				hosts = append(hosts, strings.ToLower(host))
 			}
 		}
 	}
@@ -160,13 +160,22 @@ func (s *CredentialStore) own() (*authConfig, string, error) {
 }
 
 // Login tries the credential against a registry, "[https://]host[:port]", and
-// stores it only if the registry takes it. Where plain text is not allowed and
-// there is no credential helper, the error is [ErrNoHelper].
+// stores it only if the registry takes it. With https:// it must have TLS, now and
+// later. Where plain text is not allowed and there is no credential helper, the
+// error is [ErrNoHelper]; what is no server, and a user name that no registry can
+// be told, are [ErrInvalid].
 func (s *CredentialStore) Login(ctx context.Context, c *Client, server string, cred Credential) error {
-	host := strings.TrimPrefix(server, "https://")
-	err := c.try(ctx, host, cred)
+	host, mustTLS, err := ParseServer(server)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(cred.Username, ":") {
+		// RFC 7617, section 2: the password begins behind the first colon.
+		return fmt.Errorf("%w: user name %q: it has a colon in it", ErrInvalid, cred.Username)
+	}
+	err = c.try(ctx, host, mustTLS, cred)
 	if err == nil {
-		err = s.put(ctx, server, cred)
+		err = s.put(ctx, host, mustTLS, cred)
 	}
 	if err == nil {
 		_, _, err = s.own() // what was written is found from now on
@@ -175,22 +184,21 @@ func (s *CredentialStore) Login(ctx context.Context, c *Client, server string, c
 }
 
 // try asks a registry whether it takes a credential.
-func (c *Client) try(ctx context.Context, host string, cred Credential) error {
+func (c *Client) try(ctx context.Context, host string, mustTLS bool, cred Credential) error {
 	ref := registry.Reference{Registry: host}
-	if err := ref.ValidateRegistry(); err != nil {
-		return fmt.Errorf("%w: registry %q: %w", ErrInvalid, host, err)
-	}
 	creds := CredentialFunc(func(context.Context, string) (Credential, error) { return cred, nil })
 	a := &auth.Client{Client: &http.Client{Transport: &throttleTransport{creds: creds, base: c.transport}}, Credential: creds.oras}
 	a.SetUserAgent(c.userAgent)
 	repo := &Repository{ref: ref, name: host, client: c, auth: a, known: newManifests()}
-	plain, err := c.schemes.plainHTTP(ctx, host)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrTLSFiles, err)
-	}
 	scheme := "https"
-	if plain {
-		scheme = "http"
+	if !mustTLS {
+		plain, err := c.schemes.plainHTTP(ctx, host)
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrTLSFiles, err)
+		}
+		if plain {
+			scheme = "http"
+		}
 	}
 	resp, err := repo.do(ctx, request{method: http.MethodGet, url: scheme + "://" + ref.Host() + "/v2/"})
 	if err != nil {
@@ -206,26 +214,25 @@ func (c *Client) PlainHTTP(ctx context.Context, host string) (bool, error) {
 }
 
 // put stores a credential with the helper that is configured, or in the file.
-func (s *CredentialStore) put(ctx context.Context, server string, cred Credential) error {
+func (s *CredentialStore) put(ctx context.Context, host string, mustTLS bool, cred Credential) error {
 	config, path, err := s.own()
 	if err != nil {
 		return err
 	}
-	host := serverOf(server)
 	if h, ok := config.helperFor(host); ok {
 		return h.store(ctx, serverAddress(host), cred, s.helperTimeout())
 	}
 	if !s.sources.AllowPlainText {
 		return ErrNoHelper
 	}
-	file, err := credentials.NewFileStore(path)
+	file, err := credentials.NewFileStore(linked(path))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	// One entry a host: the other spelling would be found as well.
 	key := serverAddress(host)
-	if strings.HasPrefix(server, "https://") {
-		key = server
+	if mustTLS && !strings.Contains(key, "/") {
+		key = "https://" + host
 	}
 	for _, old := range config.spellings(host) {
 		if old != key {
@@ -237,11 +244,14 @@ func (s *CredentialStore) put(ctx context.Context, server string, cred Credentia
 	return withoutPartial(file.Put(ctx, key, toORAS(cred)))
 }
 
-// Logout forgets the credential of a host. Where none is kept, it is
-// [ErrNotFound].
+// Logout forgets the credential of a registry, written as for Login. Where none is
+// kept, it is [ErrNotFound].
 func (s *CredentialStore) Logout(ctx context.Context, server string) error {
-	host := serverOf(server)
-	err := s.forget(ctx, host)
+	host, _, err := ParseServer(server)
+	if err != nil {
+		return err
+	}
+	err = s.forget(ctx, host)
 	if err == nil {
 		_, _, err = s.own()
 	}
@@ -265,7 +275,7 @@ func (s *CredentialStore) forget(ctx context.Context, host string) error {
 			return err
 		}
 	}
-	file, err := credentials.NewFileStore(path)
+	file, err := credentials.NewFileStore(linked(path))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
@@ -275,6 +285,26 @@ func (s *CredentialStore) forget(ctx context.Context, host string) error {
 		}
 	}
 	return nil
+}
+
+// linksFollowed bounds how many links lead to a file of credentials.
+const linksFollowed = 40
+
+// linked is the file that a symbolic link leads to, there or not: putting another
+// file in place of the link would leave what it is for as it was.
+func linked(path string) string {
+	at := path
+	for range linksFollowed {
+		to, err := os.Readlink(at)
+		if err != nil {
+			return at
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(at), to)
+		}
+		at = to
+	}
+	return path
 }
 
 // partialFile is how the names of the files begin that oras-go writes

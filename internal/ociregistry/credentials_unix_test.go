@@ -51,7 +51,7 @@ func TestMostSpecificCredential(t *testing.T) {
 	helpers(t, map[string]string{"own": `read server; echo "{\"Username\":\"helped $server\",\"Secret\":\"x\"}"`})
 	const auths = `"auths":{
 		"registry.test":{"auth":"aG9zdDp4"}, "registry.test/team":{"auth":"dGVhbTp4"}, "https://registry.test/team/plugin/":{"auth":"cGx1Z2luOng="},
-		"REGISTRY.test:5000":{"auth":"cG9ydDp4"}, "https://index.docker.io/v1/":{"auth":"aHViOng="}, "empty.test":{}}`
+		"REGISTRY.test:5000":{"auth":"cG9ydDp4"}, "HTTPS://Spelled.test/V2/":{"auth":"c3BlbGxlZDp4"}, "http://slash.test/v1":{"auth":"c2xhc2g6eA=="}, "https://index.docker.io/v1/":{"auth":"aHViOng="}, "empty.test":{}}`
 	for name, c := range map[string]struct{ config, name, want string }{
 		"the repository":                 {`{` + auths + `}`, "registry.test/team/plugin", "plugin"},
 		"below the repository":           {`{` + auths + `}`, "registry.test/team/plugin/arm", "plugin"},
@@ -59,6 +59,8 @@ func TestMostSpecificCredential(t *testing.T) {
 		"no group of a similar name":     {`{` + auths + `}`, "registry.test/teams/other", "host"},
 		"the registry":                   {`{` + auths + `}`, "registry.test", "host"},
 		"another port":                   {`{` + auths + `}`, "registry.test:5000/team/plugin", "port"},
+		"a scheme in capitals":           {`{` + auths + `}`, "spelled.test/x", "spelled"},
+		"a version without a slash":      {`{` + auths + `}`, "slash.test/x", "slash"},
 		"Docker Hub":                     {`{` + auths + `}`, "docker.io/library/plugin", "hub"},
 		"another registry":               {`{` + auths + `}`, "other.test/team/plugin", ""},
 		"the path before the helper":     {`{` + auths + `,"credHelpers":{"registry.test":"own"}}`, "registry.test/team/x", "team"},
@@ -109,6 +111,9 @@ func TestHelpers(t *testing.T) {
 		"mute":    "echo 'segmentation fault' >&2; exit 3",
 		"prose":   "echo hello",
 		"without": "echo 'credentials not found in native keychain'; exit 1",
+		"leaks":   `echo '{"Username":"me","Secret":"hunter2"}'; exit 1`,
+		"garbage": `head -c 200000 /dev/zero | tr '\\0' '\\033'`,
+		"empty":   "true",
 	})
 	marker := filepath.Join(t.TempDir(), "ran")
 	t.Chdir(t.TempDir())
@@ -128,6 +133,9 @@ func TestHelpers(t *testing.T) {
 		"a path":    {`{"credHelpers":{"registry.test":"../../evil"}}`, ociregistry.ErrConfig, []string{`"../../evil"`}},
 		"here":      {`{"credsStore":"./evil"}`, ociregistry.ErrConfig, []string{`"./evil"`}},
 		"an option": {`{"credsStore":"evil -x"}`, ociregistry.ErrConfig, []string{`"evil -x"`}},
+		"a secret":  {`{"credsStore":"leaks"}`, ociregistry.ErrHelper, []string{"failed (exit status 1)"}},
+		"garbage":   {`{"credsStore":"garbage"}`, ociregistry.ErrHelper, []string{"did not answer with JSON"}},
+		"empty":     {`{"credsStore":"empty"}`, ociregistry.ErrHelper, []string{"did not answer with JSON"}},
 		"found nothing": {
 			`{"credsStore":"without"}`, nil, nil,
 		},
@@ -146,6 +154,9 @@ func TestHelpers(t *testing.T) {
 				t.Errorf("%s, %s: %v; want %v, and the file", name, what, err, c.kind)
 				continue
 			}
+			if strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "\x1b") {
+				t.Errorf("%s, %s: %q has what the helper wrote in it", name, what, err)
+			}
 			for _, text := range c.want {
 				if !strings.Contains(err.Error(), text) {
 					t.Errorf("%s, %s: %v; want %q in it", name, what, err, text)
@@ -155,6 +166,66 @@ func TestHelpers(t *testing.T) {
 	}
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("a program of the working folder ran")
+	}
+}
+
+// TestHelperLeavesAgent: a helper that starts an agent, which holds its output, has
+// answered when it ends.
+func TestHelperLeavesAgent(t *testing.T) {
+	helpers(t, map[string]string{"agent": `sleep 60 & echo '{"Username":"me","Secret":"x"}'`})
+	path := filepath.Join(t.TempDir(), "config.json")
+	if err := os.WriteFile(path, []byte(`{"credsStore":"agent"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	store, err := ociregistry.OpenCredentialStore(ociregistry.CredentialSources{Files: []string{path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := store.Get(t.Context(), "registry.test/x"); err != nil || got.Username != "me" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// TestLoginThroughLink: the file that a symbolic link leads to is written, there or
+// not, and the link stays. What else is in it stays, too.
+func TestLoginThroughLink(t *testing.T) {
+	t.Parallel()
+	reg := registrytest.NewReferrers(t)
+	client, err := ociregistry.NewClient(ociregistry.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, there := range []bool{true, false} {
+		dir := t.TempDir()
+		link, real := filepath.Join(dir, "config.json"), filepath.Join(dir, "dotfiles", "docker.json")
+		if err := os.Mkdir(filepath.Dir(real), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if there {
+			if err := os.WriteFile(real, []byte(`{"HttpHeaders":{"a":"b"}}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink("dotfiles/docker.json", link); err != nil {
+			t.Fatal(err)
+		}
+		store, err := ociregistry.OpenCredentialStore(ociregistry.CredentialSources{Files: []string{link}, AllowPlainText: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := store.Login(t.Context(), client, reg.Host, ociregistry.Credential{Username: "me", Password: "x"}); err != nil {
+			t.Fatal(err)
+		}
+		content, err := os.ReadFile(real)
+		if err != nil || !strings.Contains(string(content), reg.Host) || strings.Contains(string(content), "HttpHeaders") != there {
+			t.Errorf("there before %v: %s, %v", there, content, err)
+		}
+		if err := store.Logout(t.Context(), reg.Host); err != nil {
+			t.Error(err)
+		}
+		if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("there before %v: the link is gone: %v", there, err)
+		}
 	}
 }
 

@@ -183,7 +183,7 @@ func (r *Repository) referrers(ctx context.Context, subject digest.Digest) (all 
 	return all, known, err
 }
 
-// errNoIndex is an answer of something that is not the referrers API.
+// errNoIndex is a whole answer of something that is not the referrers API.
 var errNoIndex = errors.New("no index of referrers")
 
 func decodeReferrers(content []byte) ([]ocispec.Descriptor, error) {
@@ -193,8 +193,9 @@ func decodeReferrers(content []byte) ([]ocispec.Descriptor, error) {
 	if err := jsonbound.Check(content, referrerLimit*listingValues); err != nil {
 		return nil, fmt.Errorf("%w: a list of referrers: %w", ErrTooLarge, err)
 	}
+	// What breaks off may be anything, so it is no answer of something else.
 	if err := json.Unmarshal(content, &index); err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoIndex, err)
+		return nil, fmt.Errorf("%w: a list of referrers: %w", ErrAnswer, err)
 	}
 	if index.Manifests == nil {
 		return nil, errNoIndex

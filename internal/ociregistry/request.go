@@ -84,6 +84,9 @@ func ofAuth(req *http.Request, err error) error {
 	if response, ok := errors.AsType[*errcode.ErrorResponse](err); ok {
 		return ofTokenEndpoint(req, response)
 	}
+	if errors.Is(err, auth.ErrBasicCredentialNotFound) {
+		return fmt.Errorf("%s %s: %w: 401, and there are no credentials for it", req.Method, shown(req.URL), ErrUnauthorized)
+	}
 	if busy, ok := errors.AsType[*throttled](err); ok {
 		return busy // it names the request itself
 	}
@@ -108,6 +111,9 @@ func (r *Repository) document(ctx context.Context, q request, limit int64) ([]by
 	for attempt := 0; ; attempt++ {
 		resp, err := r.do(ctx, q)
 		if err != nil {
+			if statusOf(err) != http.StatusNotFound {
+				err = ofStorage(r.ref.Host(), err)
+			}
 			return nil, nil, err
 		}
 		content, err := document(resp, limit)
@@ -162,8 +168,8 @@ func (t pageTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		return resp, err
 	}
 	// A catch-all page in place of an API that is not there is no failure.
-	asked := first(r).URL.Path
-	if r.Method == http.MethodGet && (strings.Contains(asked, "/blobs/") || strings.Contains(asked, "/referrers/")) {
+	asked, method := first(r).URL.Path, first(r).Method
+	if method == http.MethodGet && (strings.Contains(asked, "/blobs/") || strings.Contains(asked, "/referrers/")) {
 		return resp, nil
 	}
 	start := make([]byte, refusalLimit)

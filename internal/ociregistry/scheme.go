@@ -35,10 +35,10 @@ type schemes struct {
 
 // plainHTTP says whether a host is spoken to without TLS.
 func (s *schemes) plainHTTP(ctx context.Context, host string) (bool, error) {
-	switch {
-	case s.plain[host]:
+	switch name := strings.ToLower(host); {
+	case s.plain[name]:
 		return true, nil
-	case s.tls[host] || !isLoopback(host):
+	case s.tls[name] || !isLoopback(host):
 		return false, nil
 	case s.probe == nil:
 		return true, nil

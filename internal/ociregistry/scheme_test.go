@@ -80,3 +80,60 @@ func TestLoopback(t *testing.T) {
 		})
 	}
 }
+
+// TestParseServer reads registries as people write them for login.
+func TestParseServer(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		host string
+		tls  bool
+	}{
+		"registry.test":               {"registry.test", false},
+		"Registry.Test:5000/":         {"registry.test:5000", false},
+		"https://127.0.0.1:5000":      {"127.0.0.1:5000", true},
+		"HTTPS://registry.test/v2/":   {"registry.test", true},
+		"https://index.docker.io/v1/": {"docker.io", true},
+		"[::1]:5000":                  {"[::1]:5000", false},
+		"":                            {},
+		"https://":                    {},
+		"http://registry.test":        {},
+		"ftp://registry.test":         {},
+		"registry.test/team":          {},
+		"https://registry.test/team":  {},
+		"registry test":               {},
+		"user@registry.test":          {},
+		"registry.test:port":          {},
+	} {
+		host, tls, err := ociregistry.ParseServer(text)
+		if host != want.host || tls != want.tls || (err != nil) != (want.host == "") || err != nil && !errors.Is(err, ociregistry.ErrInvalid) {
+			t.Errorf("%q: %q, %v, %v; want %q, %v", text, host, tls, err, want.host, want.tls)
+		}
+	}
+}
+
+// TestLoginOverTLS: https:// in front of a registry on loopback has it spoken to
+// with TLS, at once and by those who read what was stored.
+func TestLoginOverTLS(t *testing.T) {
+	t.Parallel()
+	plain := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	t.Cleanup(plain.Close)
+	path := filepath.Join(t.TempDir(), "config.json")
+	store, err := ociregistry.OpenCredentialStore(ociregistry.CredentialSources{Files: []string{path}, AllowPlainText: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := ociregistry.NewClient(ociregistry.Options{Retries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	host := plain.Listener.Addr().String()
+	if err := store.Login(t.Context(), client, "https://"+host, ociregistry.Credential{Username: "me", Password: "x"}); !errors.Is(err, ociregistry.ErrPlainHTTP) {
+		t.Errorf("https:// to a server without TLS: %v; want ErrPlainHTTP", err)
+	}
+	if err := store.Login(t.Context(), client, host, ociregistry.Credential{Username: "a:b", Password: "x"}); !errors.Is(err, ociregistry.ErrInvalid) {
+		t.Errorf("a user name with a colon: %v; want ErrInvalid", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("something was stored")
+	}
+}

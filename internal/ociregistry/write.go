@@ -136,7 +136,9 @@ const attachAttempts = 5
 // listed among its referrers: by the registry itself, or where that has no
 // referrers API under the fallback tag (distribution-spec v1.1.1, "Pushing
 // Manifests with Subject"). That tag is written once for all of them, which is all
-// that a registry with immutable tags takes: a second time is [ErrImmutable].
+// that a registry with immutable tags takes: a second time is [ErrImmutable]. Of two
+// clients that write it within one request of each other, the one that looks again
+// first may not see that the other has replaced its list.
 func (r *Repository) Attach(ctx context.Context, subject ocispec.Descriptor, referrers ...Manifest) error {
 	at := r.at(subject.Digest.String())
 	listed := true

@@ -18,6 +18,9 @@ type Behaviour struct {
 	Name string
 	// Met says in which registries, or where, people meet it.
 	Met string
+	// ByTag says that there is no referrers API at all, so that clients list
+	// referrers under tags.
+	ByTag bool
 
 	wrap func(tb testing.TB, next http.Handler) http.Handler
 }

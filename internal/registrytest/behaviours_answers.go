@@ -3,11 +3,15 @@ package registrytest
 import (
 	"bytes"
 	"compress/gzip"
+	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -62,15 +66,19 @@ func tagBehaviours() []Behaviour {
 		return noAPI(tb, immutable(all, http.StatusBadRequest, "TAG_INVALID", ecr)(tb, next))
 	}
 	return []Behaviour{
-		{"no tag is ever written twice", "Amazon ECR with immutable tags", immutable(all, http.StatusBadRequest, "TAG_INVALID", ecr)},
-		{"no tag is ever written twice, and there is no referrers API", "Artifactory, older Harbor", both},
-		{"version tags are never written twice", "Harbor with a rule for tags", immutable(versionTag, http.StatusPreconditionFailed, "PRECONDITION", harbor)},
-		{"only signatures may be written twice", "Amazon ECR with exclusions", immutable(regexp.MustCompile(`^[^s]`), http.StatusBadRequest, "TAG_INVALID", ecr)},
-		{"writing a tag twice is forbidden", "Artifactory without the right to delete", immutable(all, http.StatusForbidden, "DENIED", "Not enough permissions to overwrite artifact 'TAG'")},
-		{"writing a tag twice is a conflict", "Azure with locked tags", immutable(all, http.StatusConflict, "CONFLICT", "TAG is locked")},
-		{"a tag that is there is left alone, if asked to", "registries that honour If-None-Match", conditional},
-		{"tags are not listed: 403", "registries with narrow permissions", when(path(tagsPath), fail(http.StatusForbidden, "DENIED", "denied"))},
-		{"tags are not listed: 405", "proxies", when(path(tagsPath), fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
+		{Name: "no tag is ever written twice", Met: "Amazon ECR with immutable tags", wrap: immutable(all, http.StatusBadRequest, "TAG_INVALID", ecr)},
+		{Name: "no tag is ever written twice, and there is no referrers API", Met: "Artifactory, older Harbor", ByTag: true, wrap: both},
+		{Name: "version tags are never written twice", Met: "Harbor with a rule for tags", wrap: immutable(versionTag, http.StatusPreconditionFailed, "PRECONDITION", harbor)},
+		{Name: "only signatures may be written twice", Met: "Amazon ECR with exclusions", wrap: immutable(regexp.MustCompile(`^[^s]`), http.StatusBadRequest, "TAG_INVALID", ecr)},
+		{Name: "writing a tag twice is forbidden", Met: "Artifactory without the right to delete", wrap: immutable(all, http.StatusForbidden, "DENIED", "Not enough permissions to overwrite artifact 'TAG'")},
+		{Name: "writing a tag twice is a conflict", Met: "Azure with locked tags", wrap: immutable(all, http.StatusConflict, "CONFLICT", "TAG is locked")},
+		{Name: "a tag that is there is left alone, if asked to", Met: "registries that honour If-None-Match", wrap: conditional},
+		{Name: "tags are not listed: 403", Met: "registries with narrow permissions", wrap: when(path(tagsPath), fail(http.StatusForbidden, "DENIED", "denied"))},
+		{Name: "tags are not listed: 405", Met: "proxies", wrap: when(path(tagsPath), fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
+		{Name: "the list of tags is null", Met: "pull-through caches", wrap: when(path(tagsPath), func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"name":"x","tags":null}`)
+		})},
 	}
 }
 
@@ -115,21 +123,49 @@ func referrerBehaviours() []Behaviour {
 		})
 	}
 	return []Behaviour{
-		{"the referrers API is not there: 404", "distribution, GitHub, GitLab", withoutAPI(http.StatusNotFound)},
-		{"the referrers API answers 400", "Quay", withoutAPI(http.StatusBadRequest)},
-		{"the referrers API answers 405", "Artifactory", withoutAPI(http.StatusMethodNotAllowed)},
-		{"the referrers API answers 406", "Quay", withoutAPI(http.StatusNotAcceptable)},
-		{"the referrers API answers 501", "proxies", withoutAPI(http.StatusNotImplemented)},
-		{"the referrers API is a web page", "a catch-all page in front of the registry", instead(webPage(http.StatusOK))},
-		{"the referrers API lists nothing", "registries with half of it", instead(empty)},
-		{"the referrers API works, and is not announced on a push", "go-containerregistry", silent},
-		{"the referrers API answers application/json", "proxies", rewrite(path(referrerPath), func(_ *http.Request, rec *httptest.ResponseRecorder) {
+		{Name: "the referrers API is not there: 404", Met: "distribution, GitHub, GitLab", ByTag: true, wrap: withoutAPI(http.StatusNotFound)},
+		{Name: "the referrers API answers 400", Met: "Quay", ByTag: true, wrap: withoutAPI(http.StatusBadRequest)},
+		{Name: "the referrers API answers 405", Met: "Artifactory", ByTag: true, wrap: withoutAPI(http.StatusMethodNotAllowed)},
+		{Name: "the referrers API answers 406", Met: "Quay", ByTag: true, wrap: withoutAPI(http.StatusNotAcceptable)},
+		{Name: "the referrers API answers 501", Met: "proxies", ByTag: true, wrap: withoutAPI(http.StatusNotImplemented)},
+		{Name: "the referrers API is a web page", Met: "a catch-all page in front of the registry", ByTag: true, wrap: instead(webPage(http.StatusOK))},
+		{Name: "the referrers API lists nothing", Met: "registries with half of it", ByTag: true, wrap: instead(empty)},
+		{Name: "the referrers API works, and is not announced on a push", Met: "go-containerregistry", wrap: silent},
+		{Name: "the referrers API answers application/json", Met: "proxies", wrap: rewrite(path(referrerPath), func(_ *http.Request, rec *httptest.ResponseRecorder) {
 			rec.Header().Set("Content-Type", "application/json; charset=utf-8")
 		})},
-		{"the tag for referrers answers the subject itself", "registries that take it for a digest", subject},
-		{"the referrers API fails: 500", "a registry with a broken index", when(path(referrerPath), fail(http.StatusInternalServerError, "UNKNOWN", "broken"))},
-		{"the referrers API is forbidden: 403", "narrow tokens", when(path(referrerPath), fail(http.StatusForbidden, "DENIED", "denied"))},
+		{Name: "the tag for referrers answers the subject itself", Met: "registries that take it for a digest", ByTag: true, wrap: subject},
+		{Name: "the referrers API in pages of one", Met: "the specification", wrap: pagedReferrers},
+		{Name: "the referrers API breaks off in its JSON", Met: "broken gateways", wrap: rewrite(path(referrerPath), func(_ *http.Request, rec *httptest.ResponseRecorder) {
+			rec.Body.Truncate(rec.Body.Len() / 2)
+			rec.Header().Del("Content-Length")
+		})},
+		{Name: "the referrers API fails: 500", Met: "a registry with a broken index", wrap: when(path(referrerPath), fail(http.StatusInternalServerError, "UNKNOWN", "broken"))},
+		{Name: "the referrers API is forbidden: 403", Met: "narrow tokens", wrap: when(path(referrerPath), fail(http.StatusForbidden, "DENIED", "denied"))},
 	}
+}
+
+// pagedReferrers lists one referrer a page.
+func pagedReferrers(_ testing.TB, next http.Handler) http.Handler {
+	return rewrite(path(referrerPath), func(r *http.Request, rec *httptest.ResponseRecorder) {
+		var list map[string]json.RawMessage
+		var all []json.RawMessage
+		if json.Unmarshal(rec.Body.Bytes(), &list) != nil || json.Unmarshal(list["manifests"], &all) != nil {
+			return
+		}
+		slices.SortFunc(all, func(a, b json.RawMessage) int { return bytes.Compare(a, b) })
+		n, _ := strconv.Atoi(r.URL.Query().Get("page"))
+		if n >= len(all) {
+			return
+		}
+		if n+1 < len(all) {
+			rec.Header().Set("Link", fmt.Sprintf(`<%s?page=%d>; rel="next"`, r.URL.Path, n+1))
+		}
+		list["manifests"], _ = json.Marshal(all[n : n+1])
+		rec.Body.Reset()
+		_ = json.NewEncoder(rec.Body).Encode(list)
+		rec.Header().Del("Content-Length")
+	})(nil, next)
 }
 
 func headerBehaviours() []Behaviour {
@@ -166,25 +202,34 @@ func headerBehaviours() []Behaviour {
 		rec.Header().Set("Content-Encoding", "gzip")
 		rec.Header().Del("Content-Length")
 	}
+	byDigest := func(r *http.Request) bool {
+		return r.Method == http.MethodGet && manifestPath.MatchString(r.URL.Path) && strings.Contains(r.URL.Path, "sha256:")
+	}
 	empty := "sha256:" + strings.Repeat("0", 64)
 	return []Behaviour{
-		{"HEAD answers 404", "Nexus", when(head, fail(http.StatusNotFound, "MANIFEST_UNKNOWN", "unknown"))},
-		{"HEAD answers 405", "Nexus, proxies", when(head, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
-		{"HEAD answers 403", "firewalls", when(head, fail(http.StatusForbidden, "DENIED", "denied"))},
-		{"HEAD answers 501", "caches", when(head, fail(http.StatusNotImplemented, "UNSUPPORTED", "unsupported"))},
-		{"no Docker-Content-Digest", "Nexus, proxies", rewrite(everything, digestIs(""))},
-		{"the Docker-Content-Digest of something else", "registries that convert manifests", rewrite(everything, digestIs(empty))},
-		{"a Docker-Content-Digest of another algorithm", "registries that prefer sha512", rewrite(everything, digestIs("sha512:"+strings.Repeat("0", 128)))},
-		{"a Docker-Content-Digest that is none", "proxies", rewrite(everything, digestIs("yes"))},
-		{"manifests without a Content-Type", "object storage as a registry", typeIs("")},
-		{"manifests as application/json", "object storage as a registry", typeIs("application/json")},
-		{"manifests as text/html", "misconfigured proxies", typeIs("text/html")},
-		{"manifests and lists compressed with gzip", "nginx", rewrite(with(http.MethodGet, path(manifestPath, tagsPath, referrerPath)), zip)},
-		{"blobs compressed with gzip once more", "nginx, object storage", rewrite(with(http.MethodGet, path(blobPath)), zip)},
-		{"blobs labelled as compressed", "object storage", rewrite(with(http.MethodGet, path(blobPath)), func(_ *http.Request, rec *httptest.ResponseRecorder) {
+		{Name: "HEAD answers 404", Met: "Nexus", wrap: when(head, fail(http.StatusNotFound, "MANIFEST_UNKNOWN", "unknown"))},
+		{Name: "HEAD answers 405", Met: "Nexus, proxies", wrap: when(head, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
+		{Name: "HEAD answers 403", Met: "firewalls", wrap: when(head, fail(http.StatusForbidden, "DENIED", "denied"))},
+		{Name: "HEAD answers 501", Met: "caches", wrap: when(head, fail(http.StatusNotImplemented, "UNSUPPORTED", "unsupported"))},
+		{Name: "no Docker-Content-Digest", Met: "Nexus, proxies", wrap: rewrite(everything, digestIs(""))},
+		{Name: "the Docker-Content-Digest of something else", Met: "registries that convert manifests", wrap: rewrite(everything, digestIs(empty))},
+		{Name: "a Docker-Content-Digest of another algorithm", Met: "registries that prefer sha512", wrap: rewrite(everything, digestIs("sha512:"+strings.Repeat("0", 128)))},
+		{Name: "a Docker-Content-Digest that is none", Met: "proxies", wrap: rewrite(everything, digestIs("yes"))},
+		{Name: "manifests without a Content-Type", Met: "object storage as a registry", wrap: typeIs("")},
+		{Name: "manifests as application/json", Met: "object storage as a registry", wrap: typeIs("application/json")},
+		{Name: "manifests as text/html", Met: "misconfigured proxies", wrap: typeIs("text/html")},
+		{Name: "manifests that are asked for by digest are altered", Met: "a hostile registry", wrap: rewrite(byDigest, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+			if rec.Code == http.StatusOK {
+				rec.Body.WriteByte('\n')
+				rec.Header().Del("Content-Length")
+			}
+		})},
+		{Name: "manifests and lists compressed with gzip", Met: "nginx", wrap: rewrite(with(http.MethodGet, path(manifestPath, tagsPath, referrerPath)), zip)},
+		{Name: "blobs compressed with gzip once more", Met: "nginx, object storage", wrap: rewrite(with(http.MethodGet, path(blobPath)), zip)},
+		{Name: "blobs labelled as compressed", Met: "object storage", wrap: rewrite(with(http.MethodGet, path(blobPath)), func(_ *http.Request, rec *httptest.ResponseRecorder) {
 			rec.Header().Set("Content-Encoding", "gzip")
 		})},
-		{"no Content-Length", "proxies", func(_ testing.TB, next http.Handler) http.Handler {
+		{Name: "no Content-Length", Met: "proxies", wrap: func(_ testing.TB, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				rec := record(next, r)
 				rec.Header().Del("Content-Length")
@@ -194,46 +239,54 @@ func headerBehaviours() []Behaviour {
 				_, _ = w.Write(rec.Body.Bytes())
 			})
 		}},
-		{"warnings", "the specification", rewrite(everything, func(_ *http.Request, rec *httptest.ResponseRecorder) {
+		{Name: "warnings", Met: "the specification", wrap: rewrite(everything, func(_ *http.Request, rec *httptest.ResponseRecorder) {
 			rec.Header().Set("Warning", `299 - "this registry closes in May"`)
 		})},
 	}
 }
 
+// toLogin sends every request to a page for people at another server.
+func toLogin(tb testing.TB, _ http.Handler) http.Handler {
+	server := httptest.NewServer(webPage(http.StatusOK))
+	tb.Cleanup(server.Close)
+	return http.RedirectHandler(server.URL+"/login?return=secret", http.StatusFound)
+}
+
 func refusalBehaviours() []Behaviour {
-	hidden := rewrite(isRead, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code == http.StatusNotFound {
-			body := httptest.NewRecorder()
-			fail(http.StatusForbidden, "DENIED", "access forbidden")(body, nil)
-			*rec = *body
-		}
-	})
+	insteadOf404 := func(answer http.HandlerFunc) func(testing.TB, http.Handler) http.Handler {
+		return rewrite(isRead, func(r *http.Request, rec *httptest.ResponseRecorder) {
+			if rec.Code == http.StatusNotFound {
+				other := httptest.NewRecorder()
+				answer(other, r)
+				*rec = *other
+			}
+		})
+	}
 	okErrors := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"errors":[{"code":"UNKNOWN","message":"backend unavailable"}]}`)
 	}
-	htmlErrors := rewrite(isRead, func(_ *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code == http.StatusNotFound {
-			body := httptest.NewRecorder()
-			webPage(http.StatusNotFound)(body, nil)
-			*rec = *body
-		}
-	})
 	created := rewrite(with(http.MethodPut, path(manifestPath)), func(_ *http.Request, rec *httptest.ResponseRecorder) {
 		if rec.Code == http.StatusCreated {
 			rec.Code = http.StatusOK
 		}
 	})
 	return []Behaviour{
-		{"403 for what does not exist", "Artifactory", hidden},
-		{"web pages for what does not exist", "nginx", htmlErrors},
-		{"web pages for everything", "a login portal, the wrong host", when(everything, webPage(http.StatusOK))},
-		{"web pages with 404 for everything", "the wrong host", when(everything, webPage(http.StatusNotFound))},
-		{"web pages with 503 for everything", "a proxy without a backend", when(everything, webPage(http.StatusServiceUnavailable))},
-		{"an error with status 200", "gateways", when(func(r *http.Request) bool { return isRead(r) && r.URL.Path != "/v2/" }, okErrors)},
-		{"200 for a manifest that was pushed", "older registries", created},
-		{"everything is forbidden: 403", "wrong permissions", when(everything, fail(http.StatusForbidden, "DENIED", "denied"))},
-		{"nothing can be pushed: 403", "read-only tokens", when(func(r *http.Request) bool { return !isRead(r) }, fail(http.StatusForbidden, "DENIED", "denied"))},
-		{"nothing can be pushed: 405", "mirrors", when(func(r *http.Request) bool { return !isRead(r) }, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "this is a pull through cache"))},
+		{Name: "403 for what does not exist", Met: "Artifactory", wrap: insteadOf404(fail(http.StatusForbidden, "DENIED", "access forbidden"))},
+		{Name: "401 for what does not exist", Met: "Docker Hub, GitHub", wrap: insteadOf404(fail(http.StatusUnauthorized, "UNAUTHORIZED", "authentication required"))},
+		{Name: "web pages for what does not exist", Met: "nginx", wrap: insteadOf404(webPage(http.StatusNotFound))},
+		{Name: "an empty answer for what does not exist", Met: "object storage as a registry", wrap: insteadOf404(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) })},
+		{Name: "web pages for everything", Met: "a login portal, the wrong host", wrap: when(everything, webPage(http.StatusOK))},
+		{Name: "web pages with 404 for everything", Met: "the wrong host", wrap: when(everything, webPage(http.StatusNotFound))},
+		{Name: "web pages with 503 for everything", Met: "a proxy without a backend", wrap: when(everything, webPage(http.StatusServiceUnavailable))},
+		{Name: "everything leads to a login page", Met: "single sign-on in front of the registry", wrap: toLogin},
+		{Name: "redirects without end", Met: "misconfigured proxies", wrap: when(everything, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, r.URL.Path, http.StatusTemporaryRedirect) //nolint:gosec // to itself
+		})},
+		{Name: "an error with status 200", Met: "gateways", wrap: when(func(r *http.Request) bool { return isRead(r) && r.URL.Path != "/v2/" }, okErrors)},
+		{Name: "200 for a manifest that was pushed", Met: "older registries", wrap: created},
+		{Name: "everything is forbidden: 403", Met: "wrong permissions", wrap: when(everything, fail(http.StatusForbidden, "DENIED", "denied"))},
+		{Name: "nothing can be pushed: 403", Met: "read-only tokens", wrap: when(func(r *http.Request) bool { return !isRead(r) }, fail(http.StatusForbidden, "DENIED", "denied"))},
+		{Name: "nothing can be pushed: 405", Met: "mirrors", wrap: when(func(r *http.Request) bool { return !isRead(r) }, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "this is a pull through cache"))},
 	}
 }

@@ -40,6 +40,29 @@ func challenged(tokens http.HandlerFunc, headers ...string) func(testing.TB, htt
 	}
 }
 
+// shortLived takes a token three times, and then asks for another.
+func shortLived(wrap func(testing.TB, http.Handler) http.Handler) func(testing.TB, http.Handler) http.Handler {
+	return func(tb testing.TB, next http.Handler) http.Handler {
+		inner := wrap(tb, next)
+		var mu sync.Mutex
+		used := 0
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			switch {
+			case r.URL.Path == "/token":
+				used = 0
+			case strings.HasPrefix(r.Header.Get("Authorization"), "Bearer "):
+				used++
+			}
+			if used > 3 {
+				r.Header.Del("Authorization")
+			}
+			mu.Unlock()
+			inner.ServeHTTP(w, r)
+		})
+	}
+}
+
 // tokenAs answers a token in a JSON object, in which TOKEN stands for it.
 func tokenAs(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -72,24 +95,27 @@ func challengeBehaviours() []Behaviour {
 	const bearer = `Bearer realm="http://HOST/token",service="HOST",scope="repository:x:pull"`
 	plain := tokenAs(`{"token":"TOKEN","expires_in":300}`)
 	return []Behaviour{
-		{"Basic", "distribution with a password file", challenged(nil, `Basic realm="registry"`)},
-		{"401 without a challenge", "proxies", challenged(nil)},
-		{"Negotiate before Basic", "Windows domains", challenged(nil, "Negotiate", `Basic realm="registry"`)},
-		{"Negotiate and Basic in one header", "Windows domains", challenged(nil, `Negotiate, NTLM, basic realm="registry, internal"`)},
-		{"Bearer", "most", challenged(plain, bearer)},
-		{"Bearer and Basic", "Artifactory", challenged(plain, `Basic realm="Artifactory Realm"`, bearer)},
-		{"Bearer without quotes", "small registries", challenged(plain, `Bearer realm=http://HOST/token,service=HOST`)},
-		{"Bearer with single quotes and no commas", "small registries", challenged(plain, `bearer Realm='http://HOST/token' Service='HOST'`)},
-		{"tokens without an expiry", "the specification", challenged(tokenAs(`{"token":"TOKEN"}`), bearer)},
-		{"tokens as access_token", "Azure, OAuth 2", challenged(tokenAs(`{"access_token":"TOKEN"}`), bearer)},
-		{"tokens that may only read", "narrow permissions", challenged(tokenAs(strings.ReplaceAll(`{"token":"TOKEN"}`, "TOKEN", readOnly)), bearer)},
-		{"the token endpoint is busy once: 429", "Docker Hub", challenged(first(1, retryLater("0"), plain), bearer)},
-		{"the token endpoint fails once: 503", "any", challenged(first(1, fail(http.StatusServiceUnavailable, "UNAVAILABLE", "try again"), plain), bearer)},
-		{"the token endpoint always fails: 500", "any", challenged(fail(http.StatusInternalServerError, "UNKNOWN", "broken"), bearer)},
-		{"the token endpoint answers 404", "a moved service", challenged(fail(http.StatusNotFound, "UNKNOWN", "no such endpoint"), bearer)},
-		{"the token endpoint is a web page", "a login portal", challenged(webPage(http.StatusOK), bearer)},
-		{"the token endpoint answers no token", "proxies", challenged(tokenAs(`{}`), bearer)},
-		{"credentials are wrong", "any", challenged(fail(http.StatusUnauthorized, "UNAUTHORIZED", "wrong user or password"), bearer)},
+		{Name: "Basic", Met: "distribution with a password file", wrap: challenged(nil, `Basic realm="registry"`)},
+		{Name: "401 without a challenge", Met: "proxies", wrap: challenged(nil)},
+		{Name: "Negotiate before Basic", Met: "Windows domains", wrap: challenged(nil, "Negotiate", `Basic realm="registry"`)},
+		{Name: "Negotiate and Basic in one header", Met: "Windows domains", wrap: challenged(nil, `Negotiate, NTLM, basic realm="registry, internal"`)},
+		{Name: "Negotiate only", Met: "Windows domains", wrap: challenged(nil, "Negotiate")},
+		{Name: "Bearer without a realm", Met: "broken proxies", wrap: challenged(plain, `Bearer service="HOST"`)},
+		{Name: "Bearer", Met: "most", wrap: challenged(plain, bearer)},
+		{Name: "Bearer and Basic", Met: "Artifactory", wrap: challenged(plain, `Basic realm="Artifactory Realm"`, bearer)},
+		{Name: "Bearer without quotes", Met: "small registries", wrap: challenged(plain, `Bearer realm=http://HOST/token,service=HOST`)},
+		{Name: "Bearer with single quotes and no commas", Met: "small registries", wrap: challenged(plain, `bearer Realm='http://HOST/token' Service='HOST'`)},
+		{Name: "tokens without an expiry", Met: "the specification", wrap: challenged(tokenAs(`{"token":"TOKEN"}`), bearer)},
+		{Name: "tokens as access_token", Met: "Azure, OAuth 2", wrap: challenged(tokenAs(`{"access_token":"TOKEN"}`), bearer)},
+		{Name: "tokens that are good for three requests", Met: "registries under load", wrap: shortLived(challenged(plain, bearer))},
+		{Name: "tokens that may only read", Met: "narrow permissions", wrap: challenged(tokenAs(strings.ReplaceAll(`{"token":"TOKEN"}`, "TOKEN", readOnly)), bearer)},
+		{Name: "the token endpoint is busy once: 429", Met: "Docker Hub", wrap: challenged(first(1, retryLater("0"), plain), bearer)},
+		{Name: "the token endpoint fails once: 503", Met: "any", wrap: challenged(first(1, fail(http.StatusServiceUnavailable, "UNAVAILABLE", "try again"), plain), bearer)},
+		{Name: "the token endpoint always fails: 500", Met: "any", wrap: challenged(fail(http.StatusInternalServerError, "UNKNOWN", "broken"), bearer)},
+		{Name: "the token endpoint answers 404", Met: "a moved service", wrap: challenged(fail(http.StatusNotFound, "UNKNOWN", "no such endpoint"), bearer)},
+		{Name: "the token endpoint is a web page", Met: "a login portal", wrap: challenged(webPage(http.StatusOK), bearer)},
+		{Name: "the token endpoint answers no token", Met: "proxies", wrap: challenged(tokenAs(`{}`), bearer)},
+		{Name: "credentials are wrong", Met: "any", wrap: challenged(fail(http.StatusUnauthorized, "UNAUTHORIZED", "wrong user or password"), bearer)},
 	}
 }
 
@@ -128,6 +154,20 @@ func uploadBehaviours() []Behaviour {
 			next.ServeHTTP(w, r)
 		})
 	}
+	// The connection is lost when half of a blob has arrived.
+	broken := each(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		if !hasBody(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		r.Method, r.URL.RawQuery, r.Body = http.MethodPatch, "", io.NopCloser(io.LimitReader(r.Body, r.ContentLength/2))
+		next.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	})
+	inOnePiece := when(func(r *http.Request) bool {
+		return uploadPath.MatchString(r.URL.Path) && r.Header.Get("Content-Range") != ""
+	},
+		fail(http.StatusRequestedRangeNotSatisfiable, "BLOB_UPLOAD_INVALID", "no ranges"))
 	sticky := func(_ testing.TB, next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if !uploadPath.MatchString(r.URL.Path) {
@@ -150,21 +190,25 @@ func uploadBehaviours() []Behaviour {
 		})
 	}
 	return []Behaviour{
-		{"uploads go on at an absolute address", "most", session(func(r *http.Request, to string) string { return "http://" + r.Host + to })},
-		{"uploads go on at an address of another scheme", "a proxy that ends TLS", session(func(r *http.Request, to string) string { return "https://" + r.Host + to })},
-		{"uploads go on at an address without scheme", "small registries", session(func(r *http.Request, to string) string { return r.Host + to })},
-		{"uploads go on at an address without scheme, with slashes", "small registries", session(func(r *http.Request, to string) string { return "//" + r.Host + to })},
-		{"uploads go on at an address relative to the last", "small registries", session(func(_ *http.Request, to string) string { return to[strings.LastIndexByte(to, '/')+1:] })},
-		{"uploads go on at an address with a query", "distribution", session(func(_ *http.Request, to string) string { return to + "?_state=a%2Fb%3D&x=1" })},
-		{"uploads go on under another path", "a proxy with a path of its own", prefixed},
-		{"uploads go on at another host", "a registry that does not know its name", session(func(_ *http.Request, to string) string { return "http://registry.invalid" + to })},
-		{"uploads go on at no address", "broken proxies", session(func(*http.Request, string) string { return "" })},
-		{"uploads are kept on one node by a cookie", "balancers", sticky},
-		{"no PATCH", "small registries", when(patch, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
-		{"no blob in one piece", "small registries", when(hasBody, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
-		{"a blob in one piece is taken as a part", "small registries", note},
-		{"no question how much has arrived", "many", when(with(http.MethodGet, path(uploadPath)), fail(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "unknown"))},
-		{"mounting is unauthorized: 401", "Docker Hub, Google", when(mount, fail(http.StatusUnauthorized, "UNAUTHORIZED", "authentication required"))},
-		{"mounting is an error: 404", "GitLab", when(mount, fail(http.StatusNotFound, "NAME_UNKNOWN", "unknown"))},
+		{Name: "uploads go on at an absolute address", Met: "most", wrap: session(func(r *http.Request, to string) string { return "http://" + r.Host + to })},
+		{Name: "uploads go on at an address of another scheme", Met: "a proxy that ends TLS", wrap: session(func(r *http.Request, to string) string { return "https://" + r.Host + to })},
+		{Name: "uploads go on at an address without scheme", Met: "small registries", wrap: session(func(r *http.Request, to string) string { return r.Host + to })},
+		{Name: "uploads go on at an address without scheme, with slashes", Met: "small registries", wrap: session(func(r *http.Request, to string) string { return "//" + r.Host + to })},
+		{Name: "uploads go on at an address relative to the last", Met: "small registries", wrap: session(func(_ *http.Request, to string) string { return to[strings.LastIndexByte(to, '/')+1:] })},
+		{Name: "uploads go on at an address with a query", Met: "distribution", wrap: session(func(_ *http.Request, to string) string { return to + "?_state=a%2Fb%3D&x=1" })},
+		{Name: "uploads go on under another path", Met: "a proxy with a path of its own", wrap: prefixed},
+		{Name: "uploads go on at another host", Met: "a registry that does not know its name", wrap: session(func(_ *http.Request, to string) string { return "http://registry.invalid" + to })},
+		{Name: "uploads go on at no address", Met: "broken proxies", wrap: session(func(*http.Request, string) string { return "" })},
+		{Name: "uploads are kept on one node by a cookie", Met: "balancers", wrap: sticky},
+		{Name: "no PATCH", Met: "small registries", wrap: when(patch, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
+		{Name: "no blob in one piece", Met: "small registries", wrap: when(hasBody, fail(http.StatusMethodNotAllowed, "UNSUPPORTED", "unsupported"))},
+		{Name: "a blob in one piece is taken as a part", Met: "small registries", wrap: note},
+		{Name: "no question how much has arrived", Met: "many", wrap: when(with(http.MethodGet, path(uploadPath)), fail(http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "unknown"))},
+		{Name: "uploads break off once", Met: "any", wrap: broken},
+		{Name: "uploads break off once, and are taken whole only", Met: "registries without ranges", wrap: func(tb testing.TB, next http.Handler) http.Handler {
+			return broken(tb, inOnePiece(tb, next))
+		}},
+		{Name: "mounting is unauthorized: 401", Met: "Docker Hub, Google", wrap: when(mount, fail(http.StatusUnauthorized, "UNAUTHORIZED", "authentication required"))},
+		{Name: "mounting is an error: 404", Met: "GitLab", wrap: when(mount, fail(http.StatusNotFound, "NAME_UNKNOWN", "unknown"))},
 	}
 }

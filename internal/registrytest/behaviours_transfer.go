@@ -74,11 +74,12 @@ func redirectBehaviours() []Behaviour {
 		}
 	}
 	return []Behaviour{
-		{"manifests are elsewhere", "registry.k8s.io", redirected(manifests, through)},
-		{"blobs are elsewhere", "S3, Azure and Google behind the registry", redirected(blobs, noCredentials)},
-		{"blobs are elsewhere, and only for GET", "S3 behind the registry", redirected(blobs, onlyGet)},
-		{"blobs are elsewhere, without ranges", "caches", redirected(blobs, withoutRange)},
-		{"blobs are elsewhere, and their address has expired", "S3 with a wrong clock", redirected(blobs, expired)},
+		{Name: "manifests are elsewhere", Met: "registry.k8s.io", wrap: redirected(manifests, through)},
+		{Name: "manifests are elsewhere, and their address has expired", Met: "S3 with a wrong clock", wrap: redirected(manifests, expired)},
+		{Name: "blobs are elsewhere", Met: "S3, Azure and Google behind the registry", wrap: redirected(blobs, noCredentials)},
+		{Name: "blobs are elsewhere, and only for GET", Met: "S3 behind the registry", wrap: redirected(blobs, onlyGet)},
+		{Name: "blobs are elsewhere, without ranges", Met: "caches", wrap: redirected(blobs, withoutRange)},
+		{Name: "blobs are elsewhere, and their address has expired", Met: "S3 with a wrong clock", wrap: redirected(blobs, expired)},
 	}
 }
 
@@ -136,23 +137,23 @@ func pageBehaviours() []Behaviour {
 		})
 	}
 	return []Behaviour{
-		{"pages of one tag", "the specification", paged(func(r *http.Request, q string) string { return "<" + at(r) + "?" + q + `>; rel="next"` })},
-		{"the next page by an absolute address", "Quay, Harbor", paged(func(r *http.Request, q string) string { return "<http://" + r.Host + at(r) + "?" + q + `>; rel="next"` })},
-		{"the next page by an address of another scheme", "a proxy that ends TLS", paged(func(r *http.Request, q string) string {
+		{Name: "pages of one tag", Met: "the specification", wrap: paged(func(r *http.Request, q string) string { return "<" + at(r) + "?" + q + `>; rel="next"` })},
+		{Name: "the next page by an absolute address", Met: "Quay, Harbor", wrap: paged(func(r *http.Request, q string) string { return "<http://" + r.Host + at(r) + "?" + q + `>; rel="next"` })},
+		{Name: "the next page by an address of another scheme", Met: "a proxy that ends TLS", wrap: paged(func(r *http.Request, q string) string {
 			return "<https://" + r.Host + at(r) + "?" + q + `>; rel="next"`
 		})},
-		{"the next page by its query", "small registries", paged(func(_ *http.Request, q string) string { return "<?" + q + `>; rel="next"` })},
-		{"the next page without quotes", "small registries", paged(func(r *http.Request, q string) string { return "<" + at(r) + "?" + q + ">; rel=next" })},
-		{"the next page without rel", "small registries", paged(func(r *http.Request, q string) string { return "<" + at(r) + "?" + q + ">" })},
-		{"the next page among other links", "gateways", paged(func(r *http.Request, q string) string {
+		{Name: "the next page by its query", Met: "small registries", wrap: paged(func(_ *http.Request, q string) string { return "<?" + q + `>; rel="next"` })},
+		{Name: "the next page without quotes", Met: "small registries", wrap: paged(func(r *http.Request, q string) string { return "<" + at(r) + "?" + q + ">; rel=next" })},
+		{Name: "the next page without rel", Met: "small registries", wrap: paged(func(r *http.Request, q string) string { return "<" + at(r) + "?" + q + ">" })},
+		{Name: "the next page among other links", Met: "gateways", wrap: paged(func(r *http.Request, q string) string {
 			return "<" + at(r) + `>; rel="first", <` + at(r) + "?" + q + `>; title="more"; rel="last next"`
 		})},
-		{"the next page under another path", "a proxy with a path of its own", paged(func(r *http.Request, q string) string { return "</behind" + at(r) + "?" + q + `>; rel="next"` })},
-		{"the next page at another host", "a registry that does not know its name", paged(func(r *http.Request, q string) string {
+		{Name: "the next page under another path", Met: "a proxy with a path of its own", wrap: paged(func(r *http.Request, q string) string { return "</behind" + at(r) + "?" + q + `>; rel="next"` })},
+		{Name: "the next page at another host", Met: "a registry that does not know its name", wrap: paged(func(r *http.Request, q string) string {
 			return "<http://registry.invalid" + at(r) + "?" + q + `>; rel="next"`
 		})},
-		{"pages without end", "a hostile registry", endless},
-		{"the next page is always the same", "broken proxies", same},
+		{Name: "pages without end", Met: "a hostile registry", wrap: endless},
+		{Name: "the next page is always the same", Met: "broken proxies", wrap: same},
 	}
 }
 
@@ -223,22 +224,33 @@ func faultBehaviours() []Behaviour {
 		})
 	}
 	return []Behaviour{
-		{"429 once, with Retry-After", "Docker Hub", once(retryLater("0"))},
-		{"429 once, without Retry-After", "GitLab", once(retryLater(""))},
-		{"429 always, with a long Retry-After", "Docker Hub", when(everything, retryLater("3600"))},
-		{"500 once", "any", once(fail(http.StatusInternalServerError, "UNKNOWN", "broken"))},
-		{"503 once", "any", once(fail(http.StatusServiceUnavailable, "UNAVAILABLE", "try again"))},
-		{"504 once, with a web page", "a proxy without a backend", once(webPage(http.StatusGatewayTimeout))},
-		{"503 always", "any", when(everything, fail(http.StatusServiceUnavailable, "UNAVAILABLE", "down"))},
-		{"the connection is lost once", "any", each(func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })},
-		{"the connection is always lost", "any", when(everything, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })},
-		{"answers end early once", "any", each(short)},
-		{"answers always end early", "any", func(_ testing.TB, next http.Handler) http.Handler {
+		{Name: "429 once, with Retry-After", Met: "Docker Hub", wrap: once(retryLater("0"))},
+		{Name: "429 once, with a date in Retry-After", Met: "RFC 9110", wrap: once(func(w http.ResponseWriter, r *http.Request) {
+			retryLater(time.Now().UTC().Format(http.TimeFormat))(w, r)
+		})},
+		{Name: "429 once, with a Retry-After that is none", Met: "proxies", wrap: once(retryLater("soon"))},
+		{Name: "429 once, without Retry-After", Met: "GitLab", wrap: once(retryLater(""))},
+		{Name: "429 always, with a long Retry-After", Met: "Docker Hub", wrap: when(everything, retryLater("3600"))},
+		{Name: "500 once", Met: "any", wrap: once(fail(http.StatusInternalServerError, "UNKNOWN", "broken"))},
+		{Name: "503 once", Met: "any", wrap: once(fail(http.StatusServiceUnavailable, "UNAVAILABLE", "try again"))},
+		{Name: "504 once, with a web page", Met: "a proxy without a backend", wrap: once(webPage(http.StatusGatewayTimeout))},
+		{Name: "503 always", Met: "any", wrap: when(everything, fail(http.StatusServiceUnavailable, "UNAVAILABLE", "down"))},
+		{Name: "the connection is lost once", Met: "any", wrap: each(func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })},
+		{Name: "the connection is always lost", Met: "any", wrap: when(everything, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })},
+		{Name: "answers end early once", Met: "any", wrap: each(short)},
+		{Name: "answers end early once, and ranges are others", Met: "broken caches", wrap: func(tb testing.TB, next http.Handler) http.Handler {
+			return each(short)(tb, when(func(r *http.Request) bool { return blobs(r) && r.Header.Get("Range") != "" }, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Range", "bytes 0-0/1")
+				w.WriteHeader(http.StatusPartialContent)
+				_, _ = io.WriteString(w, "x")
+			})(tb, next))
+		}},
+		{Name: "answers always end early", Met: "any", wrap: func(_ testing.TB, next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { short(w, r, next) })
 		}},
-		{"answers come a byte at a time", "a hostile registry", drip},
-		{"blobs are longer than announced", "a hostile registry", change(func(b []byte) []byte { return append(b, 'x') })},
-		{"blobs are shorter than announced", "a hostile registry", change(func(b []byte) []byte { return b[:len(b)-1] })},
-		{"blobs are altered", "a hostile registry", change(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
+		{Name: "answers come a byte at a time", Met: "a hostile registry", wrap: drip},
+		{Name: "blobs are longer than announced", Met: "a hostile registry", wrap: change(func(b []byte) []byte { return append(b, 'x') })},
+		{Name: "blobs are shorter than announced", Met: "a hostile registry", wrap: change(func(b []byte) []byte { return b[:len(b)-1] })},
+		{Name: "blobs are altered", Met: "a hostile registry", wrap: change(func(b []byte) []byte { b[len(b)/2] ^= 1; return b })},
 	}
 }

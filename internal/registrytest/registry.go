@@ -7,9 +7,7 @@
 package registrytest
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log"
@@ -27,7 +25,6 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 	"github.com/distribution/distribution/v3/registry/storage/driver/factory"
 	"github.com/distribution/distribution/v3/registry/storage/driver/inmemory"
-	ggcr "github.com/google/go-containerregistry/pkg/registry"
 	"github.com/opencontainers/go-digest"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/crypto/bcrypt"
@@ -43,6 +40,8 @@ type Registry struct {
 	storage storagedriver.StorageDriver
 	// plain is the registry itself.
 	plain http.Handler
+	// held is what a registry of NewReferrers was given.
+	held *holdings
 }
 
 type options struct {
@@ -105,31 +104,7 @@ func New(t testing.TB, opts ...Option) *Registry {
 // referrers API.
 func NewReferrers(t testing.TB, opts ...Option) *Registry {
 	t.Helper()
-	return serve(t, announcing(ggcr.New(
-		ggcr.WithReferrersSupport(true),
-		ggcr.Logger(log.New(io.Discard, "", 0)),
-	)), collect(opts))
-}
-
-// announcing says of a pushed manifest that its subject was seen, which the
-// specification asks for and go-containerregistry leaves out.
-func announcing(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodPut && manifestPath.MatchString(r.URL.Path) {
-			content, err := io.ReadAll(r.Body)
-			if err != nil {
-				panic(http.ErrAbortHandler)
-			}
-			r.Body = io.NopCloser(bytes.NewReader(content))
-			var m struct {
-				Subject *struct{ Digest string } `json:"subject"`
-			}
-			if json.Unmarshal(content, &m) == nil && m.Subject != nil {
-				w.Header().Set("Oci-Subject", m.Subject.Digest)
-			}
-		}
-		next.ServeHTTP(w, r)
-	})
+	return (&Snapshot{}).Start(t, opts...)
 }
 
 func collect(opts []Option) options {
