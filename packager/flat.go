@@ -174,7 +174,8 @@ func nothing(dir string, entries []fs.DirEntry) error {
 	}
 	e := &InputError{
 		Path: dir, Problem: "holds no plugin",
-		Remedy: "build executables to " + filepath.Join(dir, "linux", "amd64", "plugin") + " or to " + filepath.Join(dir, "plugin-linux-amd64") + ", for each platform",
+		Remedy: "build executables to " + filepath.Join(dir, "linux", "amd64", "plugin") + " or to " + filepath.Join(dir, "plugin-linux-amd64") +
+			", for each platform; or name each executable: --platform linux/amd64=PATH",
 	}
 	switch n := len(seen) - most; {
 	case n > 0:

@@ -46,6 +46,7 @@ func results() map[string]any {
 		"logout":       map[string]string{},
 		"lookpath":     installer.Installed{},
 		"man":          nil,
+		"licenses":     nil,
 		"mirror":       []installer.Mirrored{},
 		"outdated":     []installer.Outdated{},
 		"package":      packager.Packed{},
@@ -336,6 +337,7 @@ $ fleeting-plugin resolve registry.example.com/team/plugin:9 --output json
 func documented() map[string]string {
 	return map[string]string{
 		"completion": "the script of the shell, whatever `--output` says",
+		"licenses":   "the texts of licences, whatever `--output` says",
 		"man":        "the manual page, whatever `--output` says",
 		"help":       "the help text, whatever `--output` says",
 		"sbom":       "the document, in the format that `--format` names",
