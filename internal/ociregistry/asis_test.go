@@ -44,6 +44,7 @@ func TestRegistriesAsTheyAre(t *testing.T) {
 		"writing a tag twice is a conflict":                           {nil, ociregistry.ErrImmutable},
 		"tags are not listed: 403":                                    {ociregistry.ErrForbidden, nil},
 		"tags are not listed: 405":                                    {ociregistry.ErrUnsupported, nil},
+		"the list of tags is null":                                    {ociregistry.ErrNotFound, nil},
 		"the referrers API breaks off in its JSON":                    {ociregistry.ErrAnswer, nil},
 		"manifests that are asked for by digest are altered":          {ociregistry.ErrDigestMismatch, nil},
 		"manifests are elsewhere, and their address has expired":      {ociregistry.ErrStorage, nil},
@@ -184,7 +185,7 @@ func readAll(t *testing.T, repo *ociregistry.Repository, manifest, layer, referr
 		return err
 	}
 	if !slices.Contains(tags, "1.0.0") || !slices.Contains(tags, "latest") {
-		t.Errorf("tags %q", tags)
+		return fmt.Errorf("%w: tags in %q", ociregistry.ErrNotFound, tags)
 	}
 	referrers, err := repo.Referrers(ctx, manifest)
 	if err != nil {
