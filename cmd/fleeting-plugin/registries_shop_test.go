@@ -174,7 +174,9 @@ func (c cell) run(ctx context.Context, command registryCommand) ran {
 	ctx, cancel := context.WithTimeout(ctx, commandTimeout)
 	defer cancel()
 	var out, errs bytes.Buffer
-	env := map[string]string{"HOME": c.in("home"), "USERPROFILE": c.in("home"), "SOURCE_DATE_EPOCH": "1800000000"}
+	// Without a home folder, for the go command would go on writing there after the
+	// command has ended.
+	env := map[string]string{"FLEETING_PLUGIN_PATH": c.in("plugins"), "SOURCE_DATE_EPOCH": "1800000000"}
 	app := cli.New(strings.NewReader(command.input), &out, &errs, func(name string) (string, bool) {
 		value, ok := env[name]
 		return value, ok
