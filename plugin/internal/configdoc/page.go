@@ -119,7 +119,7 @@ Every setting of ` + "`[runners.autoscaler.plugin_config]`" + `. The plugin refu
 `
 
 const tail = `
-How many servers a group has is up to ` + "`max_instances`" + ` of the runner; more than 1,000 it never has.
+` + "`max_instances`" + ` of the runner limits the group, up to 1,000 servers.
 
 ` + "`fleeting-plugin-openstack check --config FILE`" + ` tries a configuration without creating anything.
 `

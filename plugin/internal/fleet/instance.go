@@ -42,10 +42,13 @@ type instance struct {
 	sent   *backoff.Request // its creation, until the outcome is known; nil for a discovered server
 	up     bool             // was seen running
 	seen   bool             // the cloud is known to know it
-	doomed bool             // to be deleted as soon as a creation under way is settled
-	silent bool             // is not reported: a double, or one whose slot another name has
-	unsure bool             // the last word about it was Unknown
-	words  string           // what the cloud last said of it
+	// A listing lacked it together with servers that were not deleted, so that only
+	// a GET of its own proves it gone.
+	concealed bool
+	doomed    bool   // to be deleted as soon as a creation under way is settled
+	silent    bool   // is not reported: a double, or one whose slot another name has
+	unsure    bool   // the last word about it was Unknown
+	words     string // what the cloud last said of it
 
 	reserved   time.Time // when the name was reserved
 	born       time.Time // when its creation was accepted or its server first seen

@@ -79,8 +79,12 @@ func (g *Group) list(ctx context.Context) (deleted []*instance, err error) {
 	for _, inst := range missing[:min(len(missing), questions)] {
 		g.askAbout(inst)
 	}
-	if len(deleted) > 0 && !g.believed() {
-		g.askAbout(deleted[0])
+	asked := 0
+	for _, inst := range deleted {
+		if asked < questions && (inst.concealed || asked == 0 && !g.believed()) {
+			asked++
+			g.askAbout(inst)
+		}
 	}
 	return deleted, nil
 }
@@ -93,7 +97,9 @@ func (g *Group) absent(listed []Server, since time.Time) (missing, deleted []*in
 	for _, s := range listed {
 		present[s.ID] = true
 	}
+	partial := g.partial(present)
 	g.all(func(inst *instance) {
+		inst.concealed = !present[inst.id] && (inst.concealed || partial)
 		switch {
 		case inst.id == "" || present[inst.id]:
 		case inst.stage == condemned || inst.stage == quarantined:
@@ -113,6 +119,13 @@ func (g *Group) absent(listed []Server, since time.Time) (missing, deleted []*in
 	return missing, deleted
 }
 
+// partial reports whether a listing lacks a server that was not deleted, as it does
+// while a part of the cloud is down. It proves nothing then of deleted servers
+// either, which may run on.
+func (g *Group) partial(present map[string]bool) bool {
+	return g.count(func(inst *instance) bool { return inst.stage == live && inst.seen && !present[inst.id] }) > 0
+}
+
 // believed reports whether a deleted server that listings lack needs no GET of
 // its own.
 func (g *Group) believed() bool {
@@ -129,7 +142,7 @@ func (g *Group) buryAll(deleted []*instance) {
 	}
 	for _, inst := range deleted {
 		switch {
-		case inst.stage != condemned && inst.stage != quarantined:
+		case inst.stage != condemned && inst.stage != quarantined || inst.concealed:
 		case g.deletion.keeps && !g.deletion.forbids && !inst.forced:
 			g.keep(inst)
 		default:
