@@ -64,7 +64,7 @@ func BenchmarkInstall(b *testing.B) {
 				largest = max(largest, peakOf(b, peak))
 			}
 			b.ReportMetric(float64(cpu.Milliseconds())/float64(b.N), "cpu-ms/op")
-			b.ReportMetric(float64(largest)/(1<<20), "max-MB")
+			b.ReportMetric(float64(largest)/1e6, "max-MB")
 		})
 	}
 }
