@@ -215,3 +215,37 @@ func TestFiftyGroupsBehindOneLimit(t *testing.T) {
 		measured(t, "50 groups behind 20 calls a second", "time, of what the limit permits", "<= 1.3", ratio, ratio <= 1.3)
 	})
 }
+
+// TestWeatherLogins: a password that is refused is not tried again and again,
+// which locks the account of every group that uses it.
+func TestWeatherLogins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, sim.Options{})
+		group := w.start(t, nil)
+		w.up(t, group, 3)
+		if err := w.SetPassword(sim.DefaultUser, "another"); err != nil {
+			t.Fatal(err)
+		}
+		w.RevokeTokens()
+		before := w.Count(sim.OpTokenCreate)
+		for began := time.Now(); time.Since(began) < time.Hour; <-time.After(2 * time.Second) {
+			if _, err := update(t, group); err == nil {
+				t.Fatal("an update without a login")
+			}
+			if _, err := group.Increase(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		logins := float64(w.Count(sim.OpTokenCreate) - before)
+		measured(t, "refused password", "logins an hour", "<= 12", logins, logins <= 12)
+		if err := w.SetPassword(sim.DefaultUser, sim.DefaultPassword); err != nil {
+			t.Fatal(err)
+		}
+		w.writeClouds(t) // saved again, which is a reason to try
+		<-time.After(2 * time.Second)
+		if got := count(states(t, group), provider.StateRunning); got < 3 {
+			t.Errorf("running after the file was saved: got %d, want 3", got)
+		}
+	})
+}

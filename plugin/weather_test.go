@@ -44,16 +44,15 @@ var twenty = workload{jobs: 20, parallel: 5, most: 5, job: 2 * time.Second}
 
 // day is what running a workload took.
 type day struct {
-	took     time.Duration
-	calls    []string        // when each was made, and what came of it
-	waits    []time.Duration // of the jobs for their servers, served in turn
-	creates  int             // sent
-	up       int             // servers that came up
-	refused  int             // creations, for a quota
-	most     int             // usable servers at one time
-	crowd    string          // these
-	longest  time.Duration   // wait
-	firstNew time.Duration   // from the end of an outage until a server came up
+	took    time.Duration
+	calls   []string        // when each was made, and what came of it
+	waits   []time.Duration // of the jobs for their servers, served in turn
+	creates int             // sent
+	up      int             // servers that came up
+	refused int             // creations, for a quota
+	most    int             // usable servers at one time
+	crowd   string          // these
+	longest time.Duration   // wait
 }
 
 // runner is GitLab's task scaler over a plugin over a simulated cloud.
@@ -376,38 +375,4 @@ func outage(t *testing.T, seed uint64, down sim.Fault) (first time.Duration) {
 		<-time.After(5 * time.Minute)
 	})
 	return first
-}
-
-// TestWeatherLogins: a password that is refused is not tried again and again,
-// which locks the account of every group that uses it.
-func TestWeatherLogins(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, sim.Options{})
-		group := w.start(t, nil)
-		w.up(t, group, 3)
-		if err := w.SetPassword(sim.DefaultUser, "another"); err != nil {
-			t.Fatal(err)
-		}
-		w.RevokeTokens()
-		before := w.Count(sim.OpTokenCreate)
-		for began := time.Now(); time.Since(began) < time.Hour; <-time.After(2 * time.Second) {
-			if _, err := update(t, group); err == nil {
-				t.Fatal("an update without a login")
-			}
-			if _, err := group.Increase(t.Context(), 1); err != nil {
-				t.Fatal(err)
-			}
-		}
-		logins := float64(w.Count(sim.OpTokenCreate) - before)
-		measured(t, "refused password", "logins an hour", "<= 12", logins, logins <= 12)
-		if err := w.SetPassword(sim.DefaultUser, sim.DefaultPassword); err != nil {
-			t.Fatal(err)
-		}
-		w.writeClouds(t) // saved again, which is a reason to try
-		<-time.After(2 * time.Second)
-		if got := count(states(t, group), provider.StateRunning); got < 3 {
-			t.Errorf("running after the file was saved: got %d, want 3", got)
-		}
-	})
 }

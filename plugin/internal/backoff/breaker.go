@@ -3,8 +3,9 @@ package backoff
 import "time"
 
 const (
-	// FirstPause and LongestPause bound a pause of a [Breaker].
-	FirstPause   = 10 * time.Second
+	// FirstPause is the first pause of a [Breaker].
+	FirstPause = 10 * time.Second
+	// LongestPause is where doubling it stops.
 	LongestPause = 10 * time.Minute
 	// Surplus is how many more servers must have failed than come up, lately,
 	// to open a [Breaker]. While most come up it does not grow: with three of ten

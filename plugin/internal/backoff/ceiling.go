@@ -3,11 +3,11 @@ package backoff
 import "time"
 
 const (
-	// QuotaPause and RoomPause are how long after a ceiling was met the first
-	// creation beyond it is tried. People raise a quota; hosts become free by
-	// themselves.
+	// QuotaPause is how long after a quota was met the first creation beyond it is
+	// tried: people raise it.
 	QuotaPause = time.Minute
-	RoomPause  = time.Second
+	// RoomPause is the same for a lack of hosts, which become free by themselves.
+	RoomPause = time.Second
 	// LongestTrial is where doubling that pause stops.
 	LongestTrial = 10 * time.Minute
 	// memory is how long a ceiling counts that was not met again.

@@ -13,7 +13,8 @@ const (
 	lookup            // of a server that may have been made
 	deletion          //
 	confirmation      // that a server which listings lack is gone
-	kinds
+
+	kinds = 1 + int(confirmation)
 )
 
 // agenda holds the instances that need a job of one kind, ordered by when it is

@@ -56,11 +56,13 @@ func (g *Group) remove(ctx context.Context, inst *instance, ticket *backoff.Requ
 	}
 	inst.removing = false
 	inst.attempts++
-	switch inst.stage {
-	case condemned, quarantined, kept:
-	default:
-		return // a listing proved it gone meanwhile
+	if inst.stage == condemned || inst.stage == quarantined || inst.stage == kept {
+		g.removed(inst, forced, err) // or a listing proved it gone meanwhile
 	}
+}
+
+// removed applies the outcome of an attempt to delete a server.
+func (g *Group) removed(inst *instance, forced bool, err error) {
 	switch {
 	case errors.Is(err, ErrGone) && g.newborn(inst):
 		g.plan(inst, deletion, g.vary(confirmPause))

@@ -39,7 +39,7 @@ func (g *Group) Check(ctx context.Context, name string) error {
 		// It was up; one that builds again lost its addresses in Nova's cache.
 		g.lookedNow(name)
 		return nil
-	case Broken, Deleting, Gone:
+	case Broken, Deleting, Kept, Gone:
 	}
 	return fmt.Errorf("%w: %s", ErrNotRunning, server.Detail)
 }

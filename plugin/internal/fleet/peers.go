@@ -50,7 +50,9 @@ func (g *Group) belongs(s Server, peers, told map[string]bool) bool {
 		told[peer.Name] = true
 		return false
 	case Left:
-		g.condemnStray(s, "deleting a server that a process left which has ended: "+peer.Name)
+		if g.condemnStray(s) {
+			g.log.Warn("deleting a server that a process left which has ended", "process", peer.Name, "server", s.Name, "id", s.ID)
+		}
 		return false
 	case Ours:
 	}

@@ -161,29 +161,30 @@ func (g *Group) doubtGhost(s Server) {
 	if s.Phase == Gone || known && g.now().Before(next) {
 		return
 	}
-	message := ""
-	if !known {
-		message = "a server is listed that the cloud says does not exist; quarantined"
-	}
 	g.ghosts[s.ID] = g.now().Add(g.vary(quarantineRetry))
-	g.condemnStray(s, message)
+	if g.condemnStray(s) && !known {
+		g.log.Warn("a server is listed that the cloud says does not exist; quarantined", "server", s.Name, "id", s.ID)
+	}
 }
 
 // condemnDouble deletes a server that doubles a name.
-func (g *Group) condemnDouble(s Server) { g.condemnStray(s, "deleting a second server of one name") }
+func (g *Group) condemnDouble(s Server) {
+	if g.condemnStray(s) {
+		g.log.Warn("deleting a second server of one name", "server", s.Name, "id", s.ID)
+	}
+}
 
-// condemnStray deletes a server that is not reported to the host.
-func (g *Group) condemnStray(s Server, message string) {
+// condemnStray deletes a server that is not reported to the host. It returns false
+// if that is under way.
+func (g *Group) condemnStray(s Server) bool {
 	if g.strays[s.ID] != nil || s.Phase == Gone {
-		return
+		return false
 	}
 	g.seq++
 	stray := &instance{name: s.Name, id: s.ID, seq: g.seq, stage: live, silent: true, seen: true, server: s}
 	g.strays[s.ID] = stray
-	if message != "" {
-		g.log.Warn(message, "server", s.Name, "id", s.ID)
-	}
 	g.condemn(stray, "not this process's to keep")
+	return true
 }
 
 // discover adds a server that carries the group's mark and name but is not

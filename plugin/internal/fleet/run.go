@@ -42,7 +42,7 @@ func (g *Group) dispatch(ctx context.Context, jobs *sync.WaitGroup) time.Duratio
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	wait := idleWait
-	for job := range kinds {
+	for job := range kind(kinds) {
 		for {
 			inst, at, ok := g.next(job)
 			if !ok {

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"context"
+	"iter"
 	"slices"
 	"time"
 )
@@ -40,12 +41,16 @@ func (g *Group) Shutdown(ctx context.Context) {
 	for patient := true; g.busyWith(patient); {
 		select {
 		case <-ctx.Done():
-			g.nameLeft("servers were not deleted: delete them by hand, or run `fleeting-plugin-openstack cleanup`")
+			for part := range g.left() {
+				g.log.Error("servers were not deleted: delete them by hand, or run `fleeting-plugin-openstack cleanup`", part...)
+			}
 			return
 		case <-settled:
 			patient = false
 		case <-progress.C:
-			g.nameLeft("servers are still to be deleted")
+			for part := range g.left() {
+				g.log.Error("servers are still to be deleted", part...)
+			}
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -65,9 +70,9 @@ func (g *Group) busyWith(patient bool) bool {
 // undeleted reports whether a deletion was asked for and not accepted yet.
 func (i *instance) undeleted() bool { return i.stage == condemned && i.accepted.IsZero() }
 
-// nameLeft logs the servers whose deletion was not accepted, and those of which it
-// is not known whether they exist.
-func (g *Group) nameLeft(message string) {
+// left returns what to log of the servers whose deletion was not accepted, and of
+// those of which it is not known whether they exist, for one line after the other.
+func (g *Group) left() iter.Seq[[]any] {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var names []string
@@ -77,7 +82,11 @@ func (g *Group) nameLeft(message string) {
 		}
 	})
 	slices.Sort(names)
-	for part := range slices.Chunk(names, namesPerLine) {
-		g.log.Error(message, "left", len(names), "servers", part)
+	return func(yield func([]any) bool) {
+		for part := range slices.Chunk(names, namesPerLine) {
+			if !yield([]any{"left", len(names), "servers", part}) {
+				return
+			}
+		}
 	}
 }

@@ -106,17 +106,26 @@ func (g *Group) absent(listed []Server, since time.Time) (missing, deleted []*in
 			if !inst.accepted.IsZero() && since.Sub(inst.accepted) >= deathGrace {
 				deleted = append(deleted, inst)
 			}
-		case inst.stage != live:
-		case !inst.born.Before(since): // accepted while the listing ran
-		case g.now().Sub(inst.confirmed) < confirmPause:
-		case !inst.seen && g.now().Sub(inst.born) < confirmPause: // listings lag
-		default:
+		case inst.stage == live && g.owesAnswer(inst, since):
 			missing = append(missing, inst)
 		}
 	})
 	slices.SortFunc(missing, func(a, b *instance) int { return cmp.Or(a.confirmed.Compare(b.confirmed), a.seq-b.seq) })
 	slices.SortFunc(deleted, func(a, b *instance) int { return a.seq - b.seq })
 	return missing, deleted
+}
+
+// owesAnswer reports whether to ask for a server that a listing which began at since
+// lacks.
+func (g *Group) owesAnswer(inst *instance, since time.Time) bool {
+	switch {
+	case !inst.born.Before(since): // accepted while the listing ran
+		return false
+	case g.now().Sub(inst.confirmed) < confirmPause:
+		return false
+	default:
+		return inst.seen || g.now().Sub(inst.born) >= confirmPause // listings lag
+	}
 }
 
 // partial reports whether a listing lacks a server that was not deleted, as it does
