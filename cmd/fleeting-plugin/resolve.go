@@ -51,8 +51,11 @@ func writeResolutions(p *cli.Page, resolved []installer.Resolution, explain bool
 	for _, r := range resolved {
 		p.Printf("%s\n", r.Reference)
 		for _, f := range []struct{ label, value string }{
-			{"version", r.Version.String()}, {"digest", r.Digest().String()}, {"platform", r.Platform},
-			{"manifest", r.Manifest.String()}, {"layer", fmt.Sprintf("%s (%d bytes)", r.Layer, r.Size)},
+			{"version", r.Version.String()},
+			{"digest", r.Digest().String()},
+			{"platform", r.Platform},
+			{"manifest", r.Manifest.String()},
+			{"layer", fmt.Sprintf("%s (%d bytes)", r.Layer, r.Size)},
 		} {
 			p.Field(12, "  "+f.label, f.value)
 		}

@@ -33,8 +33,14 @@ func TestFileNameProblem(t *testing.T) {
 func TestFoldFileName(t *testing.T) {
 	t.Parallel()
 	for _, same := range [][]string{
-		{"plugin", "PLUGIN", "Plugin"}, {"é", "É", "e\u0301", "E\u0301"}, {"K", "k", "\u212a"}, {"s", "S", "ſ"}, {"σ", "ς", "Σ"}, {"ǆ", "ǅ", "Ǆ"},
-		{"a\u0323\u0302", "\u1ead", "A\u0302\u0323"}, {"Å", "å", "\u212b", "a\u030a"},
+		{"plugin", "PLUGIN", "Plugin"},
+		{"é", "É", "e\u0301", "E\u0301"},
+		{"K", "k", "\u212a"},
+		{"s", "S", "ſ"},
+		{"σ", "ς", "Σ"},
+		{"ǆ", "ǅ", "Ǆ"},
+		{"a\u0323\u0302", "\u1ead", "A\u0302\u0323"},
+		{"Å", "å", "\u212b", "a\u030a"},
 	} {
 		for _, name := range same[1:] {
 			if artifact.FoldFileName(name) != artifact.FoldFileName(same[0]) {

@@ -131,7 +131,8 @@ func closedRules() []closed {
 		{"plugin/internal/fleet", []string{own("plugin/internal/backoff")}, "group logic is tested without a cloud"},
 		{"plugin/internal/backoff", nil, "a leaf"},
 		{
-			"plugin/internal/peers", []string{"github.com/gofrs/flock", own("internal/access"), own("internal/durable")},
+			"plugin/internal/peers",
+			[]string{"github.com/gofrs/flock", own("internal/access"), own("internal/durable")},
 			"which processes live is told without a cloud",
 		},
 		{"internal/durable", []string{"golang.org/x/sys/unix"}, "a leaf, which the plugin needs too"},

@@ -146,7 +146,8 @@ func TestCollectRefuses(t *testing.T) {
 		want []string
 	}{
 		{
-			"modules", notices.Options{Places: places},
+			"modules",
+			notices.Options{Places: places},
 			executable(module("bare"), module("notice"), module("empty"), module("below"), module("gone"), module("good"), sbom.Module{Path: "example.com/folder"}),
 			notices.ErrNoText,
 			[]string{
@@ -155,12 +156,16 @@ func TestCollectRefuses(t *testing.T) {
 			},
 		},
 		{
-			"no Go", notices.Options{Places: modcache.Places{ModuleCache: places.ModuleCache, GoRoot: places.ModuleCache}},
-			executable(module("good")), notices.ErrNoText, []string{"the standard library of go1.26.0: there is no LICENSE in GOROOT"},
+			"no Go",
+			notices.Options{Places: modcache.Places{ModuleCache: places.ModuleCache, GoRoot: places.ModuleCache}},
+			executable(module("good")), notices.ErrNoText,
+			[]string{"the standard library of go1.26.0: there is no LICENSE in GOROOT"},
 		},
 		{
-			"a text for nothing", notices.Options{Places: places, Given: map[string][]byte{"example.com/godo": []byte("text")}},
-			executable(module("good")), notices.ErrUnused, []string{"example.com/godo, for which a text is given"},
+			"a text for nothing",
+			notices.Options{Places: places, Given: map[string][]byte{"example.com/godo": []byte("text")}},
+			executable(module("good")), notices.ErrUnused,
+			[]string{"example.com/godo, for which a text is given"},
 		},
 		{"not built by Go", notices.Options{Places: places}, sbom.Executable{Name: "plugin"}, sbom.ErrNoBuildInfo, []string{"plugin: "}},
 	}

@@ -114,7 +114,7 @@ func (l *life) pack(t *testing.T) {
 			var packed struct {
 				Digest string `json:"digest"`
 			}
-			if err := json.Unmarshal([]byte(out[:strings.LastIndex(out, "}")+1]), &packed); err != nil {
+			if err := json.NewDecoder(strings.NewReader(out)).Decode(&packed); err != nil { // Warnings follow.
 				t.Fatalf("%v in %s", err, out)
 			}
 			if before := l.digests[version]; before != "" && before != packed.Digest {

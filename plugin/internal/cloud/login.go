@@ -45,8 +45,12 @@ func loginOf(creds credentials, files cloudsFiles, reached endpoints) Login {
 	}
 	// Whoever can write the others can choose where the secrets are sent.
 	for _, file := range []LoginFile{
-		{files.clouds, true}, {files.secure, true}, {files.public, false},
-		{creds.tls.ca, false}, {creds.tls.cert, creds.tls.key == ""}, {creds.tls.key, true},
+		{files.clouds, true},
+		{files.secure, true},
+		{files.public, false},
+		{creds.tls.ca, false},
+		{creds.tls.cert, creds.tls.key == ""},
+		{creds.tls.key, true},
 	} {
 		if file.Path != "" {
 			login.Files = append(login.Files, file)
