@@ -168,7 +168,7 @@ func (m *mirror) tolerate(ctx context.Context, subject digest.Digest, err error)
 		return ctx.Err()
 	}
 	failures := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the search joins its failures itself
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		failures = joined.Unwrap()
 	}
 	for _, failure := range failures {

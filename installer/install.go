@@ -191,8 +191,13 @@ func (i *Installer) install(ctx context.Context, plugin store.Plugin, verified V
 		return i.amend(lock, there, newReceipt(plugin, verified, verified.payload.layers[0], nil))
 	}
 	i.warnChanged(ctx, err)
-	unproven := errors.Is(err, errUnproven)
-	staging, err := files.Stage(lock, verified.admission)
+	return i.replace(ctx, lock, there, errors.Is(err, errUnproven), plugin, verified)
+}
+
+// replace installs in place of what is there. What is there and unproven stays if
+// its files are those of the layer.
+func (i *Installer) replace(ctx context.Context, lock *store.Lock, there Installed, unproven bool, plugin store.Plugin, verified Verified) (_ Installed, err error) {
+	staging, err := i.folder.store.Stage(lock, verified.admission)
 	if err != nil {
 		return Installed{}, err
 	}

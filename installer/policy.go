@@ -159,23 +159,31 @@ func (r Rule) compile() (compiledRule, error) {
 		}
 		return compiledRule{scope: scope, requirements: requirements, unsafe: true}, nil
 	}
+	if err := r.require(&requirements); err != nil {
+		return compiledRule{}, err
+	}
+	return compiledRule{scope: scope, requirements: requirements, signatures: signatures}, requirements.Check()
+}
+
+// require adds the signers and attestations of a rule.
+func (r Rule) require(requirements *admission.Requirements) error {
 	for _, s := range r.Signers {
 		if s.requirement.IsZero() {
-			return compiledRule{}, errors.New("an empty signer")
+			return errors.New("an empty signer")
 		}
 		requirements.Signers = append(requirements.Signers, s.requirement)
 	}
 	if n := requirements.Different(); n > 0 && r.Threshold > n && r.Threshold <= len(r.Signers) {
-		return compiledRule{}, fmt.Errorf("threshold %d, but only %d of the keys and identities are different", r.Threshold, n)
+		return fmt.Errorf("threshold %d, but only %d of the keys and identities are different", r.Threshold, n)
 	}
 	for _, a := range r.Attestations {
 		compiled, err := a.compile()
 		if err != nil {
-			return compiledRule{}, err
+			return err
 		}
 		requirements.Attestations = append(requirements.Attestations, compiled)
 	}
-	return compiledRule{scope: scope, requirements: requirements, signatures: signatures}, requirements.Check()
+	return nil
 }
 
 func (a Attestation) compile() (admission.Attestation, error) {

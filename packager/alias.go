@@ -143,7 +143,7 @@ func lookInto(ctx context.Context, from Source, reference string) (held, error) 
 		v, err := ParseVersion(p.Version)
 		if err != nil || h.plugin && v.Compare(h.version) != 0 {
 			// Installers name the folder by it, so this is no version of anything.
-			return held{desc: h.desc, title: h.title, platforms: h.platforms}, nil
+			return held{desc: h.desc, title: h.title, platforms: h.platforms}, nil //nolint:nilerr // an unknown version is no error
 		}
 		h.plugin, h.version = true, v
 	}

@@ -103,25 +103,11 @@ func (e *evidence) warn(w Warning) {
 // that lists referrers under a tag may refuse to write that a second time.
 func (e *evidence) publishBundles(ctx context.Context, s *subjectEvidence, documents []referrer, own ownSignatures, forms []forms) error {
 	to := e.target()
-	all := slices.Clone(documents)
-	if e.opts.Format.bundles() && len(s.pieces) > 0 {
-		have, err := bundlesOf(ctx, to, s.subject, s.pieces)
-		if err != nil {
-			return err
-		}
-		for i, p := range s.pieces {
-			if slices.ContainsFunc(have, func(b []byte) bool { return own.sameBundle(b, p.signed.Bundle) }) {
-				forms[i].bundle.there = true
-				continue
-			}
-			r, err := bundleReferrer(s.subject, p)
-			if err != nil {
-				return err
-			}
-			all = append(all, r)
-		}
+	bundles, err := e.missingBundles(ctx, s, own, forms)
+	if err != nil {
+		return err
 	}
-	err := attach(ctx, to, s.subject, all, e.report)
+	err = attach(ctx, to, s.subject, slices.Concat(documents, bundles), e.report)
 	if err != nil && !errors.Is(err, ociregistry.ErrImmutable) {
 		return err
 	}
@@ -141,6 +127,30 @@ func (e *evidence) publishBundles(ctx context.Context, s *subjectEvidence, docum
 		}
 	}
 	return nil
+}
+
+// missingBundles are those to attach. It marks the forms of those that are there.
+func (e *evidence) missingBundles(ctx context.Context, s *subjectEvidence, own ownSignatures, forms []forms) ([]referrer, error) {
+	if !e.opts.Format.bundles() || len(s.pieces) == 0 {
+		return nil, nil
+	}
+	have, err := bundlesOf(ctx, e.target(), s.subject, s.pieces)
+	if err != nil {
+		return nil, err
+	}
+	var missing []referrer
+	for i, p := range s.pieces {
+		if slices.ContainsFunc(have, func(b []byte) bool { return own.sameBundle(b, p.signed.Bundle) }) {
+			forms[i].bundle.there = true
+			continue
+		}
+		r, err := bundleReferrer(s.subject, p)
+		if err != nil {
+			return nil, err
+		}
+		missing = append(missing, r)
+	}
+	return missing, nil
 }
 
 func bundleReferrer(subject ocispec.Descriptor, p piece) (referrer, error) {

@@ -112,7 +112,7 @@ func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form st
 	}
 	claimant, env := claimantOf(l.Annotations), envelope{}
 	if jsonbound.Check(content, evidenceValues) != nil {
-		return nil // as what cannot be read
+		return nil //nolint:nilerr // as what cannot be read
 	}
 	if l.MediaType == artifact.MediaTypeBundle {
 		claimant, env = readBundle(content)

@@ -72,7 +72,7 @@ func TestUnknownLicensesAreReported(t *testing.T) {
 	t.Parallel()
 	executable := func(letters string) sbom.Executable {
 		exe := sbom.Executable{Modules: []sbom.Module{{Path: "example.com/known", Version: "v1.0.0", License: "MIT"}}}
-		for _, letter := range strings.Split(letters, "") {
+		for letter := range strings.SplitSeq(letters, "") {
 			exe.Modules = append(exe.Modules, sbom.Module{Path: "example.com/" + letter, Version: "v1.0.0"})
 		}
 		return exe

@@ -84,8 +84,8 @@ func isForPeople(args []string) bool {
 
 // runForPeople runs a command and returns the exit code.
 func runForPeople(ctx context.Context, args []string, out, errs io.Writer, opts ...plugin.Option) int {
-	if args[0] == "help" && len(args) == 2 && !strings.HasPrefix(args[1], "-") {
-		args = []string{args[1], "--help"}
+	if args[0] == "help" && len(args) == 2 && !strings.HasPrefix(args[1], "-") { //nolint:gosec // there are two, as the condition says
+		args = []string{args[1], "--help"} //nolint:gosec // there are two, as above
 	}
 	chosen, ok := commands()[args[0]]
 	switch {

@@ -93,8 +93,9 @@ func argumentWords(use string) (words [][]string, repeated int) {
 			i++ // its value
 			continue
 		}
-		if strings.HasSuffix(word, "...") {
-			word, repeated = strings.TrimSuffix(word, "..."), min(repeated, len(words))
+		word, repeats := strings.CutSuffix(word, "...")
+		if repeats {
+			repeated = min(repeated, len(words))
 		}
 		words = append(words, strings.Split(word, "|"))
 	}
@@ -116,7 +117,7 @@ func completions(app *cli.App, cmd *cobra.Command, begun string, words []string)
 		case "REGISTRY":
 			all = append(all, knownRegistries(app, cmd)...)
 		case "PLATFORM":
-			all = append(all, usualPlatforms...)
+			all = append(all, usualPlatforms()...)
 		case "PLATFORM=PATH", "FILE", "PATH", "EXECUTABLE", "MIRROR", "DESTINATION", "TOKEN", "TYPE=FILE", "COMMAND":
 			directive = cobra.ShellCompDirectiveDefault
 		case "DIR", "LAYOUT":
@@ -134,9 +135,11 @@ func completions(app *cli.App, cmd *cobra.Command, begun string, words []string)
 }
 
 // usualPlatforms are those that plugins are published for.
-var usualPlatforms = []cobra.Completion{
-	"darwin/amd64", "darwin/arm64", "freebsd/amd64", "linux/386", "linux/amd64", "linux/arm", "linux/arm64", "linux/ppc64le",
-	"linux/riscv64", "linux/s390x", "windows/amd64", "windows/arm64",
+func usualPlatforms() []cobra.Completion {
+	return []cobra.Completion{
+		"darwin/amd64", "darwin/arm64", "freebsd/amd64", "linux/386", "linux/amd64", "linux/arm", "linux/arm64", "linux/ppc64le",
+		"linux/riscv64", "linux/s390x", "windows/amd64", "windows/arm64",
+	}
 }
 
 // knownPlugins are those that are installed or in the runner's configuration, and

@@ -17,7 +17,7 @@ func newManCmd(app *cli.App) *cobra.Command {
 		Args:   cli.Args(0, 0),
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(app.Out, docgen.Man(cmd.Root(), append(topics(), seeAlso)...))
+			_, err := io.WriteString(app.Out, docgen.Man(cmd.Root(), append(topics(), seeAlso())...))
 			return err
 		},
 	}
@@ -64,6 +64,8 @@ func topics() []docgen.Topic {
 	}
 }
 
-var seeAlso = docgen.Topic{Title: "See also", Items: []docgen.Item{
-	{Text: "gitlab-runner(1), fleeting-plugin-openstack(1), cosign(1), containers-auth.json(5), https://github.com/radome-io/fleeting-plugin-openstack/tree/main/docs"},
-}}
+func seeAlso() docgen.Topic {
+	return docgen.Topic{Title: "See also", Items: []docgen.Item{
+		{Text: "gitlab-runner(1), fleeting-plugin-openstack(1), cosign(1), containers-auth.json(5), https://github.com/radome-io/fleeting-plugin-openstack/tree/main/docs"},
+	}}
+}

@@ -12,7 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect"
+	"reflect" //nolint:depguard // walks types
 	"slices"
 	"strings"
 	"testing"
@@ -143,6 +143,7 @@ func conforms(t reflect.Type, value any, at string) error {
 				}
 			}
 			return nil
+		default: // no other kind is an object
 		}
 	case []any:
 		if t.Kind() == reflect.Slice {
@@ -192,8 +193,7 @@ type field struct {
 // fieldsOf lists the JSON fields of a type, those of embedded types among them.
 func fieldsOf(t reflect.Type) []field {
 	var all []field
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Anonymous && name == "":
@@ -237,8 +237,9 @@ func (o *outputs) shape(t reflect.Type) string {
 		}
 		name := typeName(t)
 		return "[" + name + "](#" + strings.ToLower(name) + ")"
+	default:
+		return map[string]string{"string": "string", "bool": "boolean", "number": "number"}[jsonKind(t)]
 	}
-	return map[string]string{"string": "string", "bool": "boolean", "number": "number"}[jsonKind(t)]
 }
 
 // typeName names a type on the page, where two packages have a Report.

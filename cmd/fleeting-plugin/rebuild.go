@@ -53,17 +53,7 @@ does not have the commit, and 5 that the registry or repository did not answer.`
 		flags.platform, flags.dir = platform, dir
 		return flags.withPolicy(ctx, policy)
 	}
-	mapPackagerErrors(app)
-	app.MapError(exec.ErrNotFound, cli.Usage, "install git, or give the source: --source DIR")
-	app.MapError(rebuild.ErrOrigin, cli.Usage, "give the source: --source DIR")
-	app.MapError(rebuild.ErrFetch, cli.Network, "try again, or give a checkout: --source DIR")
-	app.MapError(rebuild.ErrNoCommit, cli.NotFound, "ask the publisher where the source is, or give a checkout: --source DIR")
-	app.MapError(rebuild.ErrTooLarge, cli.Usage, "give a checkout of nothing but the source: --source DIR")
-	app.MapError(artifact.ErrPlatform, cli.Usage, "")
-	app.MapError(rebuild.ErrCheckout, cli.Usage, "name the folder of a checkout: --source DIR")
-	app.MapError(rebuild.ErrUnknownFlags, cli.Failed, "ask the publisher for the -ldflags, and pass them with --ldflags; the publisher can record them for all: fleeting-plugin attest REF --ldflags FLAGS, by the same signer")
-	app.MapError(rebuild.ErrDiffers, cli.Failed, "--keep DIR keeps what was built, to look at both")
-	app.MapError(rebuild.ErrNotBuilt, cli.Usage, "the table says why; --source, --ldflags, --allow-cgo, --download-toolchain and --command change how it is built")
+	mapRebuildErrors(app)
 	cmd.Flags().StringVar(&request.Source, "source", "", "build from the checkout in `DIR`, in place of a clone of the repository that the provenance names")
 	cmd.Flags().StringSliceVar(&request.Platforms, "platform", nil, "build only for this `PLATFORM`, such as linux/arm64 (repeatable; default: all)")
 	cmd.Flags().StringVar(&request.Keep, "keep", "", "keep what was built in `DIR`, as os/arch/plugin")
@@ -90,4 +80,19 @@ does not have the commit, and 5 that the registry or repository did not answer.`
 		return report.Verdict()
 	})
 	return cmd
+}
+
+// mapRebuildErrors says what to do about failures of rebuild.
+func mapRebuildErrors(app *cli.App) {
+	mapPackagerErrors(app)
+	app.MapError(exec.ErrNotFound, cli.Usage, "install git, or give the source: --source DIR")
+	app.MapError(rebuild.ErrOrigin, cli.Usage, "give the source: --source DIR")
+	app.MapError(rebuild.ErrFetch, cli.Network, "try again, or give a checkout: --source DIR")
+	app.MapError(rebuild.ErrNoCommit, cli.NotFound, "ask the publisher where the source is, or give a checkout: --source DIR")
+	app.MapError(rebuild.ErrTooLarge, cli.Usage, "give a checkout of nothing but the source: --source DIR")
+	app.MapError(artifact.ErrPlatform, cli.Usage, "")
+	app.MapError(rebuild.ErrCheckout, cli.Usage, "name the folder of a checkout: --source DIR")
+	app.MapError(rebuild.ErrUnknownFlags, cli.Failed, "ask the publisher for the -ldflags, and pass them with --ldflags; the publisher can record them for all: fleeting-plugin attest REF --ldflags FLAGS, by the same signer")
+	app.MapError(rebuild.ErrDiffers, cli.Failed, "--keep DIR keeps what was built, to look at both")
+	app.MapError(rebuild.ErrNotBuilt, cli.Usage, "the table says why; --source, --ldflags, --allow-cgo, --download-toolchain and --command change how it is built")
 }

@@ -183,7 +183,7 @@ func (c cell) run(ctx context.Context, command registryCommand) ran {
 	})
 	app.RetryWait = time.Millisecond
 	app.Now = func() time.Time { return time.Unix(1_800_000_000, 0) }
-	r := ran{host: c.host, code: app.Run(ctx, newTree(app), command.args(c)), errText: errs.String()}
+	r := ran{host: c.host, code: app.Run(ctx, newTree(app), command.args(c)), errText: errs.String()} //nolint:contextcheck // commands get it from Run
 	r.out, r.warnings = c.result(out.String(), command.name == "package")
 	for line := range strings.Lines(r.errText) {
 		var one said
@@ -390,11 +390,11 @@ func (s *shop) stock(t *testing.T, behaviours ...registrytest.Behaviour) {
 	release := func(c cell, dist, version string, more ...string) {
 		do(c, append(c.direct("release", c.ofShop(dist), c.host+"/"+demo+":"+version, "--no-run", "--no-checksums", "--no-cache"), more...)...)
 	}
-	reg, c := start()
+	reg, _ := start()
 	base(t, reg)
 	s.stocks["base"+suffix] = reg.Snapshot()
 
-	reg, c = start()
+	reg, c := start()
 	release(c, "dist", "1.0.0", "--insecure-unsigned")
 	s.stocks["one without signatures"+suffix] = reg.Snapshot()
 

@@ -50,13 +50,7 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 	otherNames := namesElsewhere()
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	app.AddFlags(root.PersistentFlags())
-	root.AddGroup(
-		&cobra.Group{ID: groupPublish, Title: "Publish a plugin:"},
-		&cobra.Group{ID: groupInstall, Title: "Install plugins:"},
-		&cobra.Group{ID: groupTrust, Title: "Check what there is:"},
-		&cobra.Group{ID: groupOther, Title: "Other:"},
-	)
-	root.SetHelpCommandGroupID(groupOther)
+	addGroups(root)
 	for _, c := range []struct {
 		group string
 		cmd   *cobra.Command
@@ -97,6 +91,17 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 4 not found,
 		root.AddCommand(c.cmd)
 	}
 	return root
+}
+
+// addGroups adds the groups that help lists commands in.
+func addGroups(root *cobra.Command) {
+	root.AddGroup(
+		&cobra.Group{ID: groupPublish, Title: "Publish a plugin:"},
+		&cobra.Group{ID: groupInstall, Title: "Install plugins:"},
+		&cobra.Group{ID: groupTrust, Title: "Check what there is:"},
+		&cobra.Group{ID: groupOther, Title: "Other:"},
+	)
+	root.SetHelpCommandGroupID(groupOther)
 }
 
 // What to do in place of commands that a registry has no answer to, or that are

@@ -41,7 +41,7 @@ func TestSuggestions(t *testing.T) {
 		"install x --no-verify":    "--insecure-no-verification",
 		"install x --version 1":    "write the version after the name",
 		"install x --tag 1":        "write the version after the name",
-		"install x --platfrom a":   "did you mean --platform",
+		"install x --platfrom a":   "did you mean --platform", //nolint:misspell // on purpose
 		"install x --dry-run":      "fleeting-plugin verify x",
 		"list --format json":       "--output json",
 		"list --xyzzy":             "see fleeting-plugin list --help",

@@ -216,7 +216,7 @@ func doublingStamps(tb testing.TB, s *anything, _ bool) {
 	}
 	material["timestampVerificationData"] = map[string]any{"rfc3161Timestamps": stamps}
 	for n := range 250 {
-		bundle["dsseEnvelope"].(map[string]any)["signatures"].([]any)[0].(map[string]any)["keyid"] = fmt.Sprint(n) //nolint:forcetypeassert // made above
+		bundle["dsseEnvelope"].(map[string]any)["signatures"].([]any)[0].(map[string]any)["keyid"] = fmt.Sprint(n) //nolint:errcheck // made above
 		text, err := json.Marshal(bundle)
 		if err != nil {
 			tb.Fatal(err)

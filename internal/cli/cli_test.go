@@ -139,7 +139,7 @@ func TestJSONOnly(t *testing.T) {
 	for name, args := range map[string][]string{
 		"a wrong flag first":    {"work", "--bogus", "--output", "json"},
 		"a wrong flag later":    {"work", "--output=json", "--bogus"},
-		"an unknown command":    {"wrok", "--output", "json"},
+		"an unknown command":    {"wrok", "--output", "json"}, //nolint:misspell // a slip is what this is about
 		"one argument too many": {"work", "x", "--output", "json"},
 		"a failure, verbose":    {"work", "-v", "--output", "json"},
 	} {

@@ -44,7 +44,7 @@ func (a *App) Run(ctx context.Context, root *cobra.Command, args []string) Code 
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	a.bound(root, cancel)
+	a.bound(root, cancel) //nolint:contextcheck // it takes the context of the command when that runs
 	cmd, err := root.ExecuteContextC(within)
 	a.endProgress()
 	if err == nil {

@@ -175,17 +175,24 @@ func objects(value any) []map[string]any {
 // maxReply bounds what is read of an answer.
 const maxReply = 16 << 20
 
-func (c *Cloud) do(ctx context.Context, r request) (Reply, error) {
+// target is the address that a request goes to.
+func (c *Cloud) target(r request) (string, error) {
 	endpoint, known := c.endpoints[r.service]
-	if !known {
-		return Reply{}, fmt.Errorf("contract: the catalogue has no %s", r.service)
+	switch {
+	case !known:
+		return "", fmt.Errorf("contract: the catalogue has no %s", r.service)
+	case r.path == "root":
+		return rootOf(endpoint) + "/", nil
+	case strings.HasPrefix(r.path, "http"):
+		return r.path, nil
 	}
-	target := endpoint + r.path
-	if strings.HasPrefix(r.path, "http") {
-		target = r.path
-	}
-	if r.path == "root" {
-		target = rootOf(endpoint) + "/"
+	return endpoint + r.path, nil
+}
+
+func (c *Cloud) do(ctx context.Context, r request) (Reply, error) {
+	target, err := c.target(r)
+	if err != nil {
+		return Reply{}, err
 	}
 	var body io.Reader
 	if r.body != nil {

@@ -103,10 +103,11 @@ func (d *demo) installUnsigned(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	policy := "version = 1\n"
+	var policy strings.Builder
+	policy.WriteString("version = 1\n")
 	// The name that it is installed under needs a rule, too.
 	for _, scope := range []string{d.registry.host + "/**", installedAs} {
-		policy += fmt.Sprintf(`
+		fmt.Fprintf(&policy, `
 [[rule]]
 scope = "%s"
 
@@ -117,7 +118,7 @@ scope = "%s"
   type = "sbom"
 `, scope)
 	}
-	for name, content := range map[string][]byte{"demo.key": private, "demo.pub": public, "policy.toml": []byte(policy)} {
+	for name, content := range map[string][]byte{"demo.key": private, "demo.pub": public, "policy.toml": []byte(policy.String())} {
 		if err := os.WriteFile(d.path(name), content, 0o600); err != nil {
 			return err
 		}

@@ -19,7 +19,7 @@ func TestThreatsHaveTests(t *testing.T) {
 	named := regexp.MustCompile("`([a-z0-9/-]+)/(Test[A-Za-z0-9]+)`")
 	sources := map[string]string{}
 	rows := 0
-	for _, line := range strings.Split(string(page), "\n") {
+	for line := range strings.SplitSeq(string(page), "\n") {
 		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| attack |") || strings.HasPrefix(line, "| ---") {
 			continue
 		}

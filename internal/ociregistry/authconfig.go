@@ -51,7 +51,7 @@ func readAuthConfig(path string) (*authConfig, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	content, err := io.ReadAll(io.LimitReader(f, authConfigLimit+1))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)

@@ -74,7 +74,7 @@ func (h helper) store(ctx context.Context, server string, c Credential, timeout 
 	if c.IdentityToken != "" {
 		entry.Username, entry.Secret = tokenUser, c.IdentityToken
 	}
-	in, err := json.Marshal(entry)
+	in, err := json.Marshal(entry) //nolint:gosec // the helper is given the secret to keep
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ type Layout struct {
 }
 
 // layoutVersion is the file that says that a folder is a layout.
-var layoutVersion = []byte(`{"imageLayoutVersion":"` + ocispec.ImageLayoutVersion + `"}`)
+const layoutVersion = `{"imageLayoutVersion":"` + ocispec.ImageLayoutVersion + `"}`
 
 // CreateLayout opens the layout in dir, making it if it is not there.
 func CreateLayout(_ context.Context, dir string) (*Layout, error) {
@@ -45,7 +45,7 @@ func CreateLayout(_ context.Context, dir string) (*Layout, error) {
 	if err := durable.MkdirAll(filepath.Join(dir, ocispec.ImageBlobsDir), 0o755); err != nil {
 		return nil, wrap("open layout", dir, err)
 	}
-	for name, content := range map[string][]byte{ocispec.ImageLayoutFile: layoutVersion, ocispec.ImageIndexFile: index} {
+	for name, content := range map[string][]byte{ocispec.ImageLayoutFile: []byte(layoutVersion), ocispec.ImageIndexFile: index} {
 		_, err := os.Stat(filepath.Join(dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			err = durable.WriteFile(filepath.Join(dir, name), content, 0o644)
@@ -105,7 +105,7 @@ func readFile(path string, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(content)) > limit {
 		err = fmt.Errorf("%w: %s has more than %d bytes", ErrTooLarge, path, limit)
@@ -233,7 +233,7 @@ func (l *Layout) PushBlob(ctx context.Context, desc ocispec.Descriptor, open fun
 	if err != nil {
 		return false, wrap("push blob", ref, err)
 	}
-	defer verified.Close()
+	defer func() { _ = verified.Close() }()
 	_, err = l.ingest(desc.MediaType, desc.Digest.Algorithm(), func(w io.Writer) error {
 		_, err := io.Copy(w, contextio.Reader(ctx, verified))
 		return err

@@ -27,7 +27,7 @@ func (r *Repository) pages(ctx context.Context, path string, header map[string]s
 		if page == pageLimit {
 			return fmt.Errorf("%w: a listing of over %d pages", ErrTooLarge, pageLimit)
 		}
-		content, resp, err := r.document(ctx, q, pageBytes)
+		content, resp, err := r.document(ctx, q, pageBytes) //nolint:bodyclose // document has read and closed it
 		if err != nil {
 			return err
 		}

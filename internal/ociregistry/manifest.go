@@ -33,7 +33,7 @@ func isManifest(mediaType string) bool { return slices.Contains(manifestTypes(),
 // something else, and do not all answer HEAD; and whoever resolves a tag nearly
 // always wants the manifest as well.
 func (r *Repository) manifest(ctx context.Context, reference string) (ocispec.Descriptor, []byte, error) {
-	content, resp, err := r.document(ctx, request{method: http.MethodGet, path: "manifests/" + reference, header: map[string]string{
+	content, resp, err := r.document(ctx, request{method: http.MethodGet, path: "manifests/" + reference, header: map[string]string{ //nolint:bodyclose // document has read and closed it
 		"Accept": strings.Join(append(manifestTypes(), "*/*;q=0.1"), ", "),
 	}}, artifact.ManifestLimit)
 	if err != nil {

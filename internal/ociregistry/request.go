@@ -91,19 +91,19 @@ func ofAuth(req *http.Request, err error) error {
 		return busy // it names the request itself
 	}
 	if call, ok := errors.AsType[*url.Error](err); ok {
-		return &noAnswer{call}
+		return &noAnswerError{call}
 	}
 	return err
 }
 
-// noAnswer is a call that no answer came to.
-type noAnswer struct{ call *url.Error }
+// noAnswerError is a call that no answer came to.
+type noAnswerError struct{ call *url.Error }
 
-func (e *noAnswer) Error() string {
+func (e *noAnswerError) Error() string {
 	return fmt.Sprintf("%s %s: %v", strings.ToUpper(e.call.Op), plaintext.Redact(e.call.URL), e.call.Err)
 }
 
-func (e *noAnswer) Unwrap() error { return e.call }
+func (e *noAnswerError) Unwrap() error { return e.call }
 
 // document sends a request for a JSON object of at most limit bytes. A connection
 // that is lost while the answer comes is made again.

@@ -73,7 +73,7 @@ func speaksNoTLS(ctx context.Context, host string, cfg *tls.Config) (bool, error
 	if err != nil {
 		return false, err
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	cfg = cfg.Clone()
 	cfg.ServerName, _, _ = net.SplitHostPort(address)
 	err = tls.Client(conn, cfg).HandshakeContext(within)

@@ -38,8 +38,9 @@ func goSettings(ctx context.Context, dir string) ([]string, error) {
 	names := []string{
 		"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB", "GONOSUMDB", "GOPRIVATE", "GONOPROXY", "GOINSECURE", "GOVCS", "GOAUTH",
 	}
-	cmd := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...)
-	cmd.Dir = dir // where no go.mod chooses another toolchain
+	cmd := exec.CommandContext(ctx, "go", append([]string{"env", "-json"}, names...)...) //nolint:gosec // the names are the constants above
+	// There, no go.mod chooses another toolchain.
+	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go env: %w", err)

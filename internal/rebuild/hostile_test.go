@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -214,9 +215,7 @@ func TestHostFilesStayOut(t *testing.T) {
 			t.Parallel()
 			honest := build(t, module(t, map[string]string{"go.mod": gomod, "main.go": hello}), nil, "-trimpath")
 			files := map[string]string{"go.mod": gomod}
-			for name, content := range tt.files {
-				files[name] = content
-			}
+			maps.Copy(files, tt.files)
 			source := module(t, files)
 			if tt.link[0] != "" {
 				if err := os.Symlink(tt.link[1], filepath.Join(source, tt.link[0])); err != nil {

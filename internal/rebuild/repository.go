@@ -83,11 +83,11 @@ func beside(dir, name string) string {
 // readSmall is the content of a regular file, without space around it, "" if there
 // is none.
 func readSmall(path string) string {
-	info, err := os.Stat(path)
+	info, err := os.Stat(path) //nolint:gosec // the user's own repository, of which git says where it is
 	if err != nil || !info.Mode().IsRegular() || info.Size() > smallFile {
 		return ""
 	}
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(path) //nolint:gosec // as above
 	if err != nil {
 		return ""
 	}
@@ -170,7 +170,7 @@ func (r repository) restore(ctx context.Context, dir string) error {
 	}
 	for name, content := range files {
 		path := filepath.Join(own, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // as git makes its folders
 			return err
 		}
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

@@ -89,9 +89,10 @@ func (t *tree) entry(ctx context.Context, name string, d fs.DirEntry) error {
 		}
 		t.links = append(t.links, name)
 		return t.to.Symlink(target, name)
+	default:
+		t.leftOut = append(t.leftOut, name)
+		return nil
 	}
-	t.leftOut = append(t.leftOut, name)
-	return nil
 }
 
 func (t *tree) file(ctx context.Context, name string) (err error) {

@@ -168,6 +168,20 @@ func pagedReferrers(_ testing.TB, next http.Handler) http.Handler {
 	})(nil, next)
 }
 
+// zip compresses what was read.
+func zip(r *http.Request, rec *httptest.ResponseRecorder) {
+	if rec.Code != http.StatusOK || r.Method != http.MethodGet {
+		return
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(rec.Body.Bytes())
+	_ = z.Close()
+	rec.Body = &b
+	rec.Header().Set("Content-Encoding", "gzip")
+	rec.Header().Del("Content-Length")
+}
+
 func headerBehaviours() []Behaviour {
 	head := with(http.MethodHead, path(manifestPath, blobPath))
 	digestIs := func(value string) func(*http.Request, *httptest.ResponseRecorder) {
@@ -189,18 +203,6 @@ func headerBehaviours() []Behaviour {
 			}
 			rec.Header().Set("Content-Type", value)
 		})
-	}
-	zip := func(r *http.Request, rec *httptest.ResponseRecorder) {
-		if rec.Code != http.StatusOK || r.Method != http.MethodGet {
-			return
-		}
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, _ = z.Write(rec.Body.Bytes())
-		_ = z.Close()
-		rec.Body = &b
-		rec.Header().Set("Content-Encoding", "gzip")
-		rec.Header().Del("Content-Length")
 	}
 	byDigest := func(r *http.Request) bool {
 		return r.Method == http.MethodGet && manifestPath.MatchString(r.URL.Path) && strings.Contains(r.URL.Path, "sha256:")

@@ -92,7 +92,7 @@ func first(times int, other, then http.HandlerFunc) http.HandlerFunc {
 }
 
 func challengeBehaviours() []Behaviour {
-	const bearer = `Bearer realm="http://HOST/token",service="HOST",scope="repository:x:pull"`
+	const bearer = `Bearer realm="http://HOST/token",service="HOST",scope="repository:x:pull"` //nolint:gosec // a challenge, no secret
 	plain := tokenAs(`{"token":"TOKEN","expires_in":300}`)
 	return []Behaviour{
 		{Name: "Basic", Met: "distribution with a password file", wrap: challenged(nil, `Basic realm="registry"`)},

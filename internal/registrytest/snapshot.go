@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -48,9 +49,7 @@ func (r *Registry) Snapshot() *Snapshot {
 	defer r.held.mu.Unlock()
 	s := &Snapshot{manifests: slices.Clone(r.held.manifests), blobs: map[v1.Hash][]byte{}}
 	for _, from := range []map[v1.Hash][]byte{r.held.beneath, r.held.blobs} {
-		for hash, content := range from {
-			s.blobs[hash] = content
-		}
+		maps.Copy(s.blobs, from)
 	}
 	return s
 }

@@ -57,8 +57,6 @@ func readTimestamp(response []byte) (*pkcs7.PKCS7, error) {
 	if err != nil {
 		return nil, fmt.Errorf("timestamp: %w", err)
 	}
-	if n := len(token.Signers); n != 1 {
-	}
 	if n := len(token.Certificates); n > maxStampKeys {
 		return nil, fmt.Errorf("a timestamp with %d certificates, more than %d", n, maxStampKeys)
 	}

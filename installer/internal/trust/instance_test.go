@@ -18,6 +18,7 @@ import (
 	"maps"
 	"math/big"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -247,7 +248,7 @@ func (r *recipe) nothing() {}
 // prepareLeaf makes the certificate without a promise, which promises are about.
 func (r *recipe) prepareLeaf() {
 	id := r.promiseKey.id()
-	r.promise = ct.SignedCertificateTimestamp{SCTVersion: ct.V1, LogID: ct.LogID{KeyID: id}, Timestamp: uint64(r.now.UnixMilli())} //nolint:gosec // after 1970
+	r.promise = ct.SignedCertificateTimestamp{SCTVersion: ct.V1, LogID: ct.LogID{KeyID: id}, Timestamp: uint64(r.now.UnixMilli())}
 }
 
 func (r *recipe) withPromise(scts ...*ct.SignedCertificateTimestamp) *x509.Certificate {
@@ -265,7 +266,7 @@ func (r *recipe) withPromise(scts ...*ct.SignedCertificateTimestamp) *x509.Certi
 		r.tb.Fatal(err)
 	}
 	template := *r.template
-	template.ExtraExtensions = append(template.ExtraExtensions[:len(template.ExtraExtensions):len(template.ExtraExtensions)],
+	template.ExtraExtensions = append(slices.Clip(template.ExtraExtensions),
 		pkix.Extension{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}, Value: value})
 	return r.issue(&template, r.parent, r.signer, r.issuerKey)
 }

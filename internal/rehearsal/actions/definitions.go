@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"strings"
@@ -57,27 +58,7 @@ func ParseAction(content []byte) (*Action, error) {
 // values of other expressions. Steps that use other actions are not taken: that
 // sets up Go.
 func (a *Action) Script(with, values map[string]string) (script string, env map[string]string, err error) {
-	all := map[string]string{}
-	for name, value := range values {
-		all[name] = value
-	}
-	var problems []error
-	for name, input := range a.Inputs {
-		value, given := with[name]
-		if !given {
-			value, err = Fill(input.Default, values)
-			problems = append(problems, err)
-		}
-		if !given && input.Required {
-			problems = append(problems, fmt.Errorf("%w: input %s is required", ErrWorkflow, name))
-		}
-		all["inputs."+name] = value
-	}
-	for name := range with {
-		if _, ok := a.Inputs[name]; !ok {
-			problems = append(problems, fmt.Errorf("%w: no input %s", ErrWorkflow, name))
-		}
-	}
+	all, problems := a.given(with, values)
 	env = map[string]string{}
 	for _, s := range a.Runs.Steps {
 		if s.Run == "" {
@@ -96,6 +77,30 @@ func (a *Action) Script(with, values map[string]string) (script string, env map[
 		}
 	}
 	return script, env, errors.Join(problems...)
+}
+
+// given returns values, and those of the inputs, with what is wrong with these.
+func (a *Action) given(with, values map[string]string) (all map[string]string, problems []error) {
+	all = map[string]string{}
+	maps.Copy(all, values)
+	for name, input := range a.Inputs {
+		value, given := with[name]
+		if !given {
+			var err error
+			value, err = Fill(input.Default, values)
+			problems = append(problems, err)
+		}
+		if !given && input.Required {
+			problems = append(problems, fmt.Errorf("%w: input %s is required", ErrWorkflow, name))
+		}
+		all["inputs."+name] = value
+	}
+	for name := range with {
+		if _, ok := a.Inputs[name]; !ok {
+			problems = append(problems, fmt.Errorf("%w: no input %s", ErrWorkflow, name))
+		}
+	}
+	return all, problems
 }
 
 var componentInput = regexp.MustCompile(`\$\[\[ inputs\.([a-z-]+) \]\]`)
@@ -147,9 +152,7 @@ func Component(content []byte, job string, with, variables map[string]string) (s
 		problems = append(problems, fmt.Errorf("%w: %w", ErrWorkflow, err))
 	}
 	env = map[string]string{}
-	for name, value := range variables {
-		env[name] = value
-	}
+	maps.Copy(env, variables)
 	for name, value := range jobs[job].Variables {
 		env[name] = os.Expand(value, func(name string) string { return variables[name] })
 	}

@@ -39,6 +39,12 @@ func Agree(w *Workflow, makefile []byte, first string) error {
 			return fmt.Errorf("%w: no job takes the step %s of release.mk", ErrWorkflow, step)
 		}
 	}
+	return w.inOrder(all, steps, from)
+}
+
+// inOrder says whether all that is taken is of steps, and waits for what comes
+// before it there.
+func (w *Workflow) inOrder(all []taken, steps []string, from int) error {
 	for _, later := range all {
 		n := slices.Index(steps, later.target)
 		if n < 0 && strings.HasPrefix(later.target, "release-") {

@@ -123,19 +123,26 @@ func (j *Job) check() error {
 		return errors.New("a job that may sign has an environment, which says for which tags")
 	}
 	for _, s := range j.Steps {
-		if (s.Uses == "") == (s.Run == "") {
-			return fmt.Errorf("step %q: give one of uses and run", s.Name)
+		if err := s.check(); err != nil {
+			return err
 		}
-		if s.Run != "" && s.With != nil || s.Uses != "" && s.Env != nil {
-			return fmt.Errorf("step %s: with is for actions, env for scripts", s)
-		}
-		// GitHub puts expressions into the text of a script before a shell reads it.
-		if strings.Contains(s.Run, "${{") {
-			return fmt.Errorf("step %s: hand values over in env, as a shell reads the script", s)
-		}
-		if s.Uses != "" && !pinned.MatchString(s.Uses) {
-			return fmt.Errorf("step %s: pin the action by its commit", s.Uses)
-		}
+	}
+	return nil
+}
+
+func (s Step) check() error {
+	if (s.Uses == "") == (s.Run == "") {
+		return fmt.Errorf("step %q: give one of uses and run", s.Name)
+	}
+	if s.Run != "" && s.With != nil || s.Uses != "" && s.Env != nil {
+		return fmt.Errorf("step %s: with is for actions, env for scripts", s)
+	}
+	// GitHub puts expressions into the text of a script before a shell reads it.
+	if strings.Contains(s.Run, "${{") {
+		return fmt.Errorf("step %s: hand values over in env, as a shell reads the script", s)
+	}
+	if s.Uses != "" && !pinned.MatchString(s.Uses) {
+		return fmt.Errorf("step %s: pin the action by its commit", s.Uses)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func downloaded(ctx context.Context, module, name string) (string, error) {
 }
 
 func goCommand(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd := exec.CommandContext(ctx, "go", args...) //nolint:gosec // the arguments are ours
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), Environment()...)
 	out, err := cmd.Output()
@@ -113,7 +113,7 @@ func substitute(file, old, instead string) error {
 	if n := strings.Count(string(content), old); n != 1 {
 		return fmt.Errorf("%s has %q %d times, not once", file, old, n)
 	}
-	return os.WriteFile(file, []byte(strings.Replace(string(content), old, instead, 1)), 0o600)
+	return os.WriteFile(file, []byte(strings.Replace(string(content), old, instead, 1)), 0o600) //nolint:gosec // a file of the test's own copy
 }
 
 func copyFile(from, to string) error {
@@ -121,5 +121,5 @@ func copyFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(to, content, 0o600)
+	return os.WriteFile(to, content, 0o600) //nolint:gosec // a file of the test's own copy
 }

@@ -134,7 +134,7 @@ func (c *Client) viewInParts(ctx context.Context, of Resource) (Server, error) {
 		Metadata map[string]string `json:"metadata"`
 	}
 	path := "servers/" + url.PathEscape(of.ID)
-	if err := c.get(ctx, "show the metadata of server "+of.ID, compute, path+"/metadata", nil, &metadata); err != nil {
+	if err := c.get(ctx, "show the metadata of server "+of.ID, compute, path+"/metadata", &metadata); err != nil {
 		return server, err
 	}
 	var networks struct {
@@ -142,7 +142,7 @@ func (c *Client) viewInParts(ctx context.Context, of Resource) (Server, error) {
 			IP string `json:"addr"`
 		} `json:"addresses"`
 	}
-	if err := c.get(ctx, "show the addresses of server "+of.ID, compute, path+"/ips", nil, &networks); err != nil {
+	if err := c.get(ctx, "show the addresses of server "+of.ID, compute, path+"/ips", &networks); err != nil {
 		return server, err
 	}
 	server.Metadata = metadata.Metadata

@@ -16,7 +16,7 @@ func novaWithoutNeutron(down *bool, servers map[string]string) func(*http.Reques
 	const fault = `{"computeFault": {"code": 500, "message": "Unexpected API Error.\\n<class 'keystoneauth1.exceptions.connection.ConnectFailure'>"}}`
 	return func(r *http.Request) (*http.Response, error) {
 		path, found := strings.CutPrefix(r.URL.Path, "/v2.1/servers")
-		id := strings.Split(strings.Trim(path, "/"), "/")[0]
+		id, _, _ := strings.Cut(strings.Trim(path, "/"), "/")
 		switch {
 		case !found:
 			return nil, nil //nolint:nilnil // as usual

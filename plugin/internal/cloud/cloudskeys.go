@@ -46,8 +46,9 @@ func CloudsKeys() []Key {
 	return slices.DeleteFunc(cloudsKeys(), func(k Key) bool { return k.use != used })
 }
 
-func cloudsKeys() []Key {
-	const needs = "needs an auth_type that is not supported; use password or v3applicationcredential"
+func cloudsKeys() []Key { return slices.Concat(usedKeys(), refusedKeys(), unusedKeys()) }
+
+func usedKeys() []Key {
 	return []Key{
 		{Name: "auth", kind: kindSection, Text: "Where and how to log in."},
 		{Name: "auth.auth_url", kind: kindText, Text: "Address of Keystone, with or without `/v3`."},
@@ -91,7 +92,12 @@ func cloudsKeys() []Key {
 		{Name: "*_interface", kind: kindText, Text: "`interface` of that service."},
 		{Name: "*_region_name", kind: kindText, Text: "`region_name` of that service."},
 		{Name: "*_api_version", kind: kindAny, Text: "2 only, for `block_storage` 3."},
+	}
+}
 
+func refusedKeys() []Key {
+	const needs = "needs an auth_type that is not supported; use password or v3applicationcredential"
+	return []Key{
 		{Name: "auth.token", use: refused, Text: "a token ends, and cannot be renewed; use a password or an application credential"},
 		{Name: "auth.passcode", use: refused, Text: "a one-time password cannot be used again to renew a token; use an application credential"},
 		{Name: "auth.system_scope", use: refused, Text: "servers are made in a project; set project_name or project_id"},
@@ -100,7 +106,11 @@ func cloudsKeys() []Key {
 		{Name: "auth.access_token", use: refused, Text: needs},
 		{Name: "auth.client_id", use: refused, Text: needs},
 		{Name: "auth.client_secret", use: refused, Text: needs},
+	}
+}
 
+func unusedKeys() []Key {
+	return []Key{
 		{Name: "networks", use: unused},
 		{Name: "external_network", use: unused},
 		{Name: "internal_network", use: unused},

@@ -186,18 +186,12 @@ func (m *mistakes) authOptions(entry map[string]any) gophercloud.AuthOptions {
 	} else if _, err := versioned(identity, opts.IdentityEndpoint, ""); err != nil {
 		m.add("auth.auth_url: %v", err)
 	}
-	kind := text(entry, "auth_type", "auth_plugin")
+	kind, supported := m.authType(entry)
+	if !supported {
+		return opts // its keys are others
+	}
 	byCredential := text(auth, "application_credential_id", "application_credential_name", "application_credential_secret") != ""
 	byPassword := text(auth, "password") != ""
-	if !slices.Contains(authTypes(), kind) {
-		near := nearest.To(kind, authTypes(), 1)
-		if len(near) == 0 || len(kind)-len(near[0]) > 2 { // such as v3oidcpassword
-			m.add("auth_type %q is not supported; use password or v3applicationcredential", kind)
-			return opts // its keys are others
-		}
-		m.add("auth_type %q is not supported; did you mean %s?", kind, near[0])
-		kind = near[0]
-	}
 	m.checkSection("auth.", auth)
 	switch {
 	case kind == "" && byCredential && byPassword:
@@ -210,6 +204,22 @@ func (m *mistakes) authOptions(entry map[string]any) gophercloud.AuthOptions {
 		m.password(auth, &opts)
 	}
 	return opts
+}
+
+// authType is the auth_type of an entry, or the supported one that was perhaps
+// meant.
+func (m *mistakes) authType(entry map[string]any) (kind string, supported bool) {
+	kind = text(entry, "auth_type", "auth_plugin")
+	if slices.Contains(authTypes(), kind) {
+		return kind, true
+	}
+	near := nearest.To(kind, authTypes(), 1)
+	if len(near) == 0 || len(kind)-len(near[0]) > 2 { // such as v3oidcpassword
+		m.add("auth_type %q is not supported; use password or v3applicationcredential", kind)
+		return kind, false
+	}
+	m.add("auth_type %q is not supported; did you mean %s?", kind, near[0])
+	return near[0], true
 }
 
 // authTypes are the supported values of auth_type; "" for none.

@@ -87,7 +87,7 @@ func (c *Client) ResolveImage(ctx context.Context, nameOrID string) (Image, erro
 // GetImage returns one image by ID; it must be active.
 func (c *Client) GetImage(ctx context.Context, id string) (Image, error) {
 	var wire wireGlanceImage
-	if err := c.get(ctx, "show image "+id, image, "images/"+url.PathEscape(id), nil, &wire); err != nil {
+	if err := c.get(ctx, "show image "+id, image, "images/"+url.PathEscape(id), &wire); err != nil {
 		return Image{}, err
 	}
 	if !strings.EqualFold(strings.ReplaceAll(wire.ID, "-", ""), strings.ReplaceAll(id, "-", "")) {

@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// through is how many calls pass in a time.
-func through(t *testing.T, l *limiter, lasts time.Duration) int {
+// through is how many calls pass in ten seconds.
+func through(t *testing.T, l *limiter) int {
 	t.Helper()
 	n := 0
-	for began := time.Now(); time.Since(began) < lasts; n++ {
+	for began := time.Now(); time.Since(began) < 10*time.Second; n++ {
 		if err := l.wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -29,7 +29,7 @@ func TestLimiterSaysWhenItIsTheBound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		l := newLimiter(50, rand.Float64, slog.New(slog.NewTextHandler(&log, nil)))
-		if got := through(t, l, 10*time.Second); got < 580 || got > 620 {
+		if got := through(t, l); got < 580 || got > 620 {
 			t.Errorf("calls in ten seconds: got %d, want a burst of 100 and 50 a second", got)
 		}
 		if log.Len() != 0 {
@@ -62,20 +62,20 @@ func TestLimiterFindsItsPart(t *testing.T) {
 		if waited := time.Since(began); waited < 2*time.Second || waited > 3*time.Second {
 			t.Errorf("held back for %v, want 2 s and a little more", waited)
 		}
-		if got := through(t, l, 10*time.Second); got < 240 || got > 260 {
+		if got := through(t, l); got < 240 || got > 260 {
 			t.Errorf("calls in ten seconds: got %d, want half of 500", got)
 		}
 		for range 20 {
 			<-time.After(2 * time.Second)
 			l.refused(0)
 		}
-		if got := through(t, l, 10*time.Second); got < 38 || got > 42 {
+		if got := through(t, l); got < 38 || got > 42 {
 			t.Errorf("calls in ten seconds after many refusals: got %d, want 4 a second", got)
 		}
 		for range 100 {
 			l.passed()
 		}
-		if got := through(t, l, 10*time.Second); got < 480 {
+		if got := through(t, l); got < 480 {
 			t.Errorf("calls in ten seconds when the cloud refuses none any more: got %d, want 50 a second", got)
 		}
 	})
@@ -106,7 +106,7 @@ func TestListingsArePutOffForOtherCalls(t *testing.T) {
 func TestLogins(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var l logins
+		l := logins{random: rand.Float64}
 		tries := func(lasts time.Duration, stamp string, err error) (n int) {
 			for began := time.Now(); time.Since(began) < lasts; <-time.After(100 * time.Millisecond) {
 				if l.hold(stamp) == nil {

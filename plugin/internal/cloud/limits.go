@@ -23,7 +23,7 @@ func (c *Client) Limits(ctx context.Context) (Limits, error) {
 			} `json:"absolute"`
 		} `json:"limits"`
 	}
-	err := c.get(ctx, "read the project's limits", compute, "limits", nil, &answer)
+	err := c.get(ctx, "read the project's limits", compute, "limits", &answer)
 	return Limits(answer.Limits.Absolute), err
 }
 

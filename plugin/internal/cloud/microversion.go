@@ -42,7 +42,7 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 			Status  string `json:"status"`
 		} `json:"version"`
 	}
-	err := c.get(ctx, "read the version of the compute service", computeRoot, "", nil, &document)
+	err := c.get(ctx, "read the version of the compute service", computeRoot, "", &document)
 	highest, parsed := parseMinor(document.Version.Version)
 	var failed *Error
 	switch {
@@ -60,7 +60,7 @@ func (c *Client) negotiate(ctx context.Context, volumeType bool) error {
 			ErrUnsupported, highest, why, need)
 	}
 	c.need = need
-	c.minor.Store(int32(min(highest, minorCeiling))) //nolint:gosec // 96 at most
+	c.minor.Store(int32(min(highest, minorCeiling)))
 	if wanted := c.session.wanted; !wanted.IsZero() {
 		if wanted.minor < need || wanted.minor > highest {
 			return fmt.Errorf("%w: clouds.yaml sets compute_default_microversion to %s, but the compute service offers 2.%d at most, and %s need 2.%d",
@@ -188,7 +188,7 @@ func (c *Client) probeVersion(ctx context.Context, base string) error {
 	var answer struct {
 		Flavors []Resource `json:"flavors"`
 	}
-	_, err := c.session.provider.Request(attemptCtx, http.MethodGet, base+"flavors/detail?limit=1", &gophercloud.RequestOpts{
+	_, err := c.session.provider.Request(attemptCtx, http.MethodGet, base+"flavors/detail?limit=1", &gophercloud.RequestOpts{ //nolint:bodyclose // gophercloud closes what it decodes
 		OkCodes: []int{http.StatusOK}, JSONResponse: &answer, MoreHeaders: versionHeaders(impossible),
 	})
 	if err == nil && answer.Flavors != nil {

@@ -86,7 +86,7 @@ func hedge(ctx context.Context, overdue time.Duration, first, again send) (answe
 					s.cause = fmt.Sprintf("%v\n%s", cause, debug.Stack())
 				}
 			}()
-			s.answer, s.err = request(own)
+			s.answer, s.err = request(own) //nolint:bodyclose // whoever reads the answer closes it; the others end with their contexts
 		}()
 		return s
 	}

@@ -214,9 +214,9 @@ func (c *Client) headers(service string) map[string]string {
 }
 
 // get makes a GET and decodes its JSON answer.
-func (c *Client) get(ctx context.Context, op, service, path string, query url.Values, into any) error {
+func (c *Client) get(ctx context.Context, op, service, path string, into any) error {
 	return c.do(ctx, call{
-		op: op, method: http.MethodGet, service: service, path: path, query: query, ok: []int{http.StatusOK},
+		op: op, method: http.MethodGet, service: service, path: path, ok: []int{http.StatusOK},
 		decode: func(_ http.Header, body io.Reader) error { return decodeJSON(body, into) },
 	})
 }

@@ -59,10 +59,7 @@ func (c *Client) ListServers(ctx context.Context, tag string, age time.Duration)
 	if c.limiter.putsOff(age) {
 		return nil, ErrPutOff
 	}
-	listing := c.unfinished.Swap(nil)
-	if listing == nil || listing.tag != tag || time.Since(listing.begun) > listingKept {
-		listing = newServerListing("list servers", tag, url.Values{})
-	}
+	listing := c.beginListing(tag)
 	listing.sparing = age < crowdedWait
 	for attempt := 0; ; attempt++ {
 		err := listing.run(ctx, c, listing.read(c))
@@ -86,6 +83,15 @@ func (c *Client) ListServers(ctx context.Context, tag string, age time.Duration)
 			return nil, err
 		}
 	}
+}
+
+// beginListing takes up the listing that was cut off, or begins a new one.
+func (c *Client) beginListing(tag string) *serverListing {
+	listing := c.unfinished.Swap(nil)
+	if listing == nil || listing.tag != tag || time.Since(listing.begun) > listingKept {
+		return newServerListing("list servers", tag, url.Values{})
+	}
+	return listing
 }
 
 // FindServers returns the servers of the project with exactly this name.

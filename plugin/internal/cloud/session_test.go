@@ -3,6 +3,7 @@ package cloud
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -27,7 +28,7 @@ clouds:
 	before := keystone.Client().Transport
 	s := &session{
 		opts:      Options{Cloud: "c", CloudsFile: filepath.Join(folder, "clouds.yaml"), LookupEnv: environment(nil)},
-		transport: &swapTransport{}, log: slog.New(slog.DiscardHandler),
+		transport: &swapTransport{}, logins: logins{random: rand.Float64}, log: slog.New(slog.DiscardHandler),
 	}
 	s.transport.use(before)
 	if err := s.authenticate(t.Context()); err == nil {

@@ -85,6 +85,7 @@ func (g *Group) admit(job kind) (*backoff.Request, *backoff.Hold) {
 		if g.working[job] >= confirmations {
 			return nil, &backoff.Hold{}
 		}
+	default: // there is no other
 	}
 	return nil, nil
 }
@@ -98,7 +99,7 @@ func (g *Group) start(ctx context.Context, jobs *sync.WaitGroup, inst *instance,
 		inst.sending, inst.sent, inst.abandon = true, ticket, cancel
 	case deletion:
 		inst.removing = true
-	case lookup, confirmation:
+	default: // nothing is noted of lookups and confirmations
 	}
 	jobs.Go(func() {
 		defer cancel()
@@ -132,6 +133,7 @@ func (g *Group) work(ctx context.Context, inst *instance, job kind, ticket *back
 		g.remove(ctx, inst, ticket)
 	case confirmation:
 		g.ask(ctx, inst)
+	default: // there is no other
 	}
 }
 
@@ -151,5 +153,6 @@ func (g *Group) survive(inst *instance, job kind, ticket *backoff.Request) {
 		g.plan(inst, lookup, deleteRetry)
 	case confirmation:
 		// The next listing plans another.
+	default: // there is no other
 	}
 }
