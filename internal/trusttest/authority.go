@@ -58,7 +58,7 @@ func NewAuthority(tb testing.TB) *Authority {
 	a.must(err)
 	a.stampsBy, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	a.must(err)
-	a.stamps, err = ca.GenerateTSALeafCert(time.Now().Add(-time.Minute), a.stampsBy, tsa, tsaKey)
+	a.stamps, err = stamping(&a.stampsBy.PublicKey, tsa, tsaKey)
 	a.must(err)
 	trusted, err := root.NewTrustedRoot(root.TrustedRootMediaType01,
 		[]root.CertificateAuthority{&root.FulcioCertificateAuthority{
@@ -77,6 +77,27 @@ func NewAuthority(tb testing.TB) *Authority {
 	tb.Cleanup(server.Close)
 	a.FulcioURL, a.TSAURL = server.URL, server.URL+"/timestamp"
 	return a
+}
+
+// stamping certifies the key of the timestamp authority for as long as its issuer is
+// certified: the test CA of sigstore-go ends after ten minutes, which a test on a busy
+// machine outlives.
+func stamping(key *ecdsa.PublicKey, issuer *x509.Certificate, issuerKey crypto.Signer) (*x509.Certificate, error) {
+	// RFC 3161, section 2.3, wants this key usage to be critical, which x509 does not
+	// write by itself.
+	usage, err := asn1.Marshal([]asn1.ObjectIdentifier{{1, 3, 6, 1, 5, 5, 7, 3, 8}})
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tsa.example"}, NotBefore: issuer.NotBefore, NotAfter: issuer.NotAfter,
+		KeyUsage:        x509.KeyUsageDigitalSignature,
+		ExtraExtensions: []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: usage}},
+	}, issuer, key, issuerKey)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
 }
 
 func (a *Authority) must(err error) {
