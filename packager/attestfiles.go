@@ -87,7 +87,7 @@ func subjectFile(ctx context.Context, path string) (AttestedFile, error) {
 		return AttestedFile{}, &InputError{Path: path, Problem: "is not a regular file (" + info.Mode().Type().String() + ")"}
 	}
 	var s sums
-	sum, err := s.of(ctx, file{path: path, size: info.Size(), found: stampOf(info)})
+	sum, err := s.of(ctx, file{path: path, size: info.Size(), found: info})
 	return AttestedFile{Name: filepath.Base(path), Digest: digest.NewDigestFromEncoded(digest.SHA256, sum), Size: info.Size()}, err
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
@@ -31,20 +32,11 @@ type PackOptions struct {
 	Tool, ToolVersion string
 	// SkipSBOM leaves the bills of materials out.
 	SkipSBOM bool
-	// CacheDir is a folder in which the digests of layers are remembered, so
-	// that publishing the same again costs next to nothing: an executable whose
-	// inode, size and times are as they were is not even read, as with git's
-	// index. Empty: no cache.
-	CacheDir string
-	// CacheKey seals what is remembered there; entries that another key sealed
-	// are not used. Keep it secret, and out of CacheDir, wherever others can
-	// write to that folder: without it, they choose which layer is published.
-	CacheKey []byte
 	// WindowsBases are images that Windows images are built on as well, one for
 	// each build of Windows; see [Base].
 	WindowsBases []Base
 	// Parallel is how many platforms are compressed at a time. Default: the
-	// number of processors, at most 3, so that the layers fit into memory.
+	// number of processors, at most 3.
 	Parallel int
 	// Report is told of every step. It is called from several goroutines, one
 	// at a time.
@@ -75,24 +67,23 @@ type builtPlatform struct {
 	files            []LayerFile
 }
 
-// referrer is a document that hangs off a manifest.
-type referrer struct {
-	subject            ocispec.Descriptor
-	document, manifest blob
+// document is a bill of materials of a manifest.
+type document struct {
+	subject           ocispec.Descriptor
+	content, manifest blob
 }
 
-// built is a whole artifact. Layers are in the store that it was built into;
-// everything else is here.
+// built is a whole artifact. Its layers are in the layout; everything else is here.
 type built struct {
 	version   Version
 	metadata  Metadata
 	index     blob
 	platforms []builtPlatform
-	referrers []referrer
+	documents []document
 }
 
-// build makes the artifact, layers first.
-func build(ctx context.Context, dist *Dist, version Version, store layerStore, opts PackOptions) (*built, error) {
+// build makes the artifact, and stores its layers.
+func build(ctx context.Context, dist *Dist, version Version, layout *ociregistry.Layout, opts PackOptions) (*built, error) {
 	if version.IsZero() {
 		return nil, fmt.Errorf("%w: none given", ErrVersion)
 	}
@@ -120,7 +111,7 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 	for i, in := range dist.inputs {
 		g.Go(func() (err error) {
 			l := layer{in: in, sums: &dist.sums, created: metadata.moment()}
-			if images[i], err = buildPlatform(gctx, l, executables[i], version, metadata, store, opts); err != nil {
+			if images[i], err = buildPlatform(gctx, l, executables[i], version, metadata, layout, opts); err != nil {
 				return fmt.Errorf("packaging %s: %w", in.platform, err)
 			}
 			return nil
@@ -141,12 +132,12 @@ func build(ctx context.Context, dist *Dist, version Version, store layerStore, o
 
 // buildPlatform makes the layer of a platform and its images: one on each base,
 // then the one without. Runtimes take the first that fits.
-func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Version, metadata Metadata, store layerStore, opts PackOptions) ([]builtPlatform, error) {
+func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Version, metadata Metadata, layout *ociregistry.Layout, opts PackOptions) ([]builtPlatform, error) {
 	bases, err := resolveBases(ctx, opts.WindowsBases, l.in.platform)
 	if err != nil {
 		return nil, err
 	}
-	record, err := storeLayer(ctx, l, store, opts)
+	stored, err := storeLayer(ctx, l, layout, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +151,7 @@ func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Ve
 	}
 	all = append(all, builtPlatform{in: l.in, executable: exe, files: files})
 	for i := range all {
-		if err := all[i].image(record, version, metadata); err != nil {
+		if err := all[i].image(stored, version, metadata); err != nil {
 			return nil, err
 		}
 	}
@@ -168,12 +159,12 @@ func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Ve
 }
 
 // image makes config and manifest around a layer.
-func (p *builtPlatform) image(record layerRecord, version Version, metadata Metadata) (err error) {
-	p.layer = record.descriptor()
+func (p *builtPlatform) image(stored storedLayer, version Version, metadata Metadata) (err error) {
+	p.layer = stored.desc
 	p.layer.Annotations = map[string]string{artifact.AnnotationLayer: version.String()}
 	annotations := metadata.annotations(version)
 	config := artifact.ConfigInput{
-		Platform: p.in.platform, Version: version.String(), DiffIDs: []digest.Digest{record.DiffID},
+		Platform: p.in.platform, Version: version.String(), DiffIDs: []digest.Digest{stored.diffID},
 		Created: metadata.moment(), Labels: annotations,
 	}
 	layers := []ocispec.Descriptor{p.layer}
@@ -190,37 +181,24 @@ func (p *builtPlatform) image(record layerRecord, version Version, metadata Meta
 	return err
 }
 
-// storeLayer writes a layer unless the store has it already.
-func storeLayer(ctx context.Context, l layer, store layerStore, opts PackOptions) (layerRecord, error) {
-	cache := layerCache{dir: opts.CacheDir, key: opts.CacheKey}
-	record, known, err := cache.get(ctx, l)
-	if err != nil {
-		return layerRecord{}, err
-	}
-	if known {
-		there, err := store.has(ctx, record.descriptor())
-		if err != nil {
-			return layerRecord{}, err
-		}
-		if there {
-			opts.Report(Event{Kind: EventReused, Subject: l.in.platform.String(), Size: record.Size})
-			return record, nil
-		}
-	}
+// storedLayer is a layer in a layout; diffID is the digest of its tar stream.
+type storedLayer struct {
+	desc   ocispec.Descriptor
+	diffID digest.Digest
+}
+
+func storeLayer(ctx context.Context, l layer, layout *ociregistry.Layout, opts PackOptions) (stored storedLayer, err error) {
 	packing := Event{Kind: EventPacking, Subject: l.in.platform.String(), Size: l.in.size()}
 	opts.Report(packing)
-	var diffID digest.Digest
-	desc, err := store.put(ctx, l.in.platform.String(), func(w io.Writer) (err error) {
-		diffID, err = l.write(ctx, w, progress.Writer(packing.Size, packing.reporting(opts.Report)))
+	stored.desc, err = layout.Ingest(ocispec.MediaTypeImageLayerGzip, func(w io.Writer) (err error) {
+		stored.diffID, err = l.write(ctx, w, progress.Writer(packing.Size, packing.reporting(opts.Report)))
 		return err
 	})
 	if err != nil {
-		return layerRecord{}, err
+		return storedLayer{}, err
 	}
-	record = layerRecord{Digest: desc.Digest, Size: desc.Size, DiffID: diffID}
-	cache.set(l, record)
-	opts.Report(Event{Kind: EventPacked, Subject: l.in.platform.String(), Size: record.Size})
-	return record, nil
+	opts.Report(Event{Kind: EventPacked, Subject: l.in.platform.String(), Size: stored.desc.Size})
+	return stored, nil
 }
 
 func (b *built) buildIndex(extra artifact.Metadata) error {
@@ -323,15 +301,15 @@ func (b *built) addSBOMs(subject ocispec.Descriptor, opts PackOptions, executabl
 		if err != nil {
 			return err
 		}
-		r := referrer{subject: subject, document: blob{artifact.Describe(format.mediaType, content), content}}
-		r.manifest.desc, r.manifest.content, err = artifact.EncodeReferrer(artifact.ReferrerInput{
-			Subject: subject, ArtifactType: format.mediaType, Layer: r.document.desc,
+		d := document{subject: subject, content: blob{artifact.Describe(format.mediaType, content), content}}
+		d.manifest.desc, d.manifest.content, err = artifact.EncodeReferrer(artifact.ReferrerInput{
+			Subject: subject, ArtifactType: format.mediaType, Layer: d.content.desc,
 			Annotations: annotations,
 		})
 		if err != nil {
 			return err
 		}
-		b.referrers = append(b.referrers, r)
+		b.documents = append(b.documents, d)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
@@ -32,9 +31,6 @@ type ScanOptions struct {
 	// where files have none, nil refuses companions for other systems. Files for
 	// Windows are executable by the end of their name in any case.
 	Executables []string
-	// Now is the clock that the times of files are compared with, to tell
-	// whether a later change of one would show. Default: time.Now.
-	Now func() time.Time
 }
 
 // Dist is a checked set of executables, one for each platform. Only [Scan]
@@ -64,7 +60,7 @@ type file struct {
 	size       int64
 	executable bool
 	// found is the state in which the file was checked.
-	found stamp
+	found fs.FileInfo
 }
 
 // binary returns the plugin's executable.
@@ -129,11 +125,7 @@ func (d *Dist) Platforms() []string {
 // "NAME-os-arch", and the explicit list of [ScanOptions]. Every fault is reported, not only the first: the error joins
 // one [*InputError] for each.
 func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
-	now := opts.Now
-	if now == nil {
-		now = time.Now
-	}
-	d := &Dist{dir: dir, sums: sums{scanned: now()}}
+	d := &Dist{dir: dir}
 	var err error
 	switch {
 	case len(opts.Platforms) > 0:

@@ -154,16 +154,16 @@ func (e *evidence) missingBundles(ctx context.Context, s *subjectEvidence, own o
 }
 
 func bundleReferrer(subject ocispec.Descriptor, p piece) (referrer, error) {
-	r := referrer{subject: subject, document: blob{artifact.Describe(artifact.MediaTypeBundle, p.signed.Bundle), p.signed.Bundle}}
-	var err error
-	r.manifest.desc, r.manifest.content, err = artifact.EncodeReferrer(artifact.ReferrerInput{
-		Subject: subject, ArtifactType: artifact.MediaTypeBundle, Layer: r.document.desc,
+	bundle := blob{artifact.Describe(artifact.MediaTypeBundle, p.signed.Bundle), p.signed.Bundle}
+	desc, content, err := artifact.EncodeReferrer(artifact.ReferrerInput{
+		Subject: subject, ArtifactType: artifact.MediaTypeBundle, Layer: bundle.desc,
 		Annotations: map[string]string{
 			"dev.sigstore.bundle.content":       "dsse-envelope",
 			"dev.sigstore.bundle.predicateType": p.signed.PredicateType,
 		},
 	})
-	return r, err
+	emptyDesc, empty := artifact.EmptyConfig()
+	return referrer{manifest: blob{desc, content}, parts: []part{bundle.part(), blob{emptyDesc, empty}.part()}, bundle: true}, err
 }
 
 // bundlesOf returns the bundles among the referrers of a manifest that may hold the

@@ -116,7 +116,7 @@ func regular(path, name string) (file, error) {
 	}
 	return file{
 		name: name, path: path, size: info.Size(),
-		executable: mode.Perm()&0o111 != 0, found: stampOf(info),
+		executable: mode.Perm()&0o111 != 0, found: info,
 	}, nil
 }
 

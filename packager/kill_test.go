@@ -23,7 +23,7 @@ import (
 const releaseJob = "PACKAGER_TEST_RELEASE"
 
 // job is what a process is to release.
-type job struct{ Dist, Repository, Version, Key, Cache, Temp string }
+type job struct{ Dist, Repository, Version, Key, Temp string }
 
 func releaseAlone(encoded string) error {
 	var j job
@@ -56,7 +56,7 @@ func releaseAlone(encoded string) error {
 		return err
 	}
 	_, err = packager.Release(ctx, dist, v, repo, packager.ReleaseOptions{
-		PackOptions: packager.PackOptions{Metadata: metadata(), Parallel: 1, CacheDir: j.Cache}, Signer: signer,
+		PackOptions: packager.PackOptions{Metadata: metadata(), Parallel: 1}, Signer: signer,
 	})
 	return err
 }
@@ -93,7 +93,7 @@ func TestKilledReleaseIsRunAgain(t *testing.T) {
 	reg := registrytest.New(t)
 	j := job{
 		Dist: writeDist(t, "1.0.0", "linux/amd64"), Repository: reg.Host + "/calm", Version: "1.0.0",
-		Key: key, Cache: filepath.Join(dir, "cache"), Temp: t.TempDir(),
+		Key: key, Temp: t.TempDir(),
 	}
 	if err := j.start(t).Run(); err != nil {
 		t.Fatal(err)
@@ -105,7 +105,6 @@ func TestKilledReleaseIsRunAgain(t *testing.T) {
 	}
 	for n := 0; n < requests; n += step {
 		j.Repository = fmt.Sprintf("%s/killed%d", reg.Host, n)
-		j.Cache = filepath.Join(dir, fmt.Sprint("cache", n))
 		repo := repository(t, j.Repository)
 		releasePlain(t, repo, "0.9.0")
 		var running atomic.Pointer[os.Process]

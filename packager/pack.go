@@ -12,6 +12,7 @@ import (
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
@@ -57,7 +58,6 @@ type PlatformResult struct {
 // There is no network access. Errors are of [ErrInput], [ErrVersion],
 // [ErrExists] or of the file system.
 func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts PackOptions) (*Packed, error) {
-	opts.Report = serialised(opts.Report)
 	if err := replaceable(dir); err != nil {
 		return nil, err
 	}
@@ -74,19 +74,8 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
 	}
-	layout, err := ociregistry.CreateLayout(ctx, stage)
+	b, err := pack(ctx, dist, version, stage, opts)
 	if err != nil {
-		return nil, err
-	}
-	b, err := build(ctx, dist, version, layoutStore{layout}, opts)
-	if err != nil {
-		return nil, err
-	}
-	// Storing small content in a folder is nothing to tell anybody of.
-	if err := errors.Join(b.push(ctx, layout, func(Event) {}), b.attach(ctx, layout, func(Event) {})); err != nil {
-		return nil, err
-	}
-	if err := layout.Tag(ctx, b.index.desc, version.String()); err != nil {
 		return nil, err
 	}
 	if err := durable.SyncTree(stage); err != nil {
@@ -101,55 +90,64 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	}, nil
 }
 
-func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
+// pack writes the artifact to a layout in an empty folder.
+func pack(ctx context.Context, dist *Dist, version Version, dir string, opts PackOptions) (*built, error) {
+	opts.Report = serialised(opts.Report)
+	layout, err := ociregistry.CreateLayout(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	b, err := build(ctx, dist, version, layout, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.store(ctx, layout); err != nil {
+		return nil, err
+	}
+	return b, layout.Tag(ctx, b.index.desc, version.String())
+}
+
+// store stores everything but the layers, which are there.
+func (b *built) store(ctx context.Context, layout *ociregistry.Layout) error {
+	quiet := func(Event) {} // small content in a folder takes no time
+	if err := b.pushBases(ctx, layout, quiet); err != nil {
+		return err
+	}
+	emptyDesc, empty := artifact.EmptyConfig()
+	blobs := []blob{{emptyDesc, empty}}
+	var manifests []blob
+	for _, p := range b.platforms {
+		blobs, manifests = append(blobs, p.config), append(manifests, p.manifest)
+	}
+	manifests = append(manifests, b.index)
+	for _, d := range b.documents {
+		blobs, manifests = append(blobs, d.content), append(manifests, d.manifest)
+	}
+	for _, content := range blobs {
+		if err := pushBlob(ctx, layout, content, quiet); err != nil {
+			return err
+		}
+	}
+	for _, m := range manifests {
+		if err := layout.PushManifest(ctx, m.desc, m.content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // replaceable says whether dir may be written.
 func replaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return os.MkdirAll(parentOf(dir), 0o755)
+		return os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o755)
 	case err != nil:
 		return err
 	case len(entries) == 0 || exists(filepath.Join(dir, ocispec.ImageLayoutFile)):
 		return nil
 	}
 	return fmt.Errorf("%s: %w", dir, ErrExists)
-}
-
-// attach attaches the documents to the manifests that they are about.
-func (b *built) attach(ctx context.Context, to Target, report func(Event)) error {
-	for _, subject := range b.subjects() {
-		var documents []referrer
-		for _, r := range b.referrers {
-			if r.subject.Digest == subject.Digest {
-				documents = append(documents, r)
-			}
-		}
-		if err := attach(ctx, to, subject, documents, report); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// push stores everything but layers, documents and tags.
-func (b *built) push(ctx context.Context, to Target, report func(Event)) error {
-	if err := b.pushBases(ctx, to, report); err != nil {
-		return err
-	}
-	for _, p := range b.platforms {
-		if err := pushBlob(ctx, to, p.config, report); err != nil {
-			return err
-		}
-		if err := to.PushManifest(ctx, p.manifest.desc, p.manifest.content); err != nil {
-			return fmt.Errorf("pushing the manifest of %s: %w", p.in.platform, err)
-		}
-	}
-	if err := to.PushManifest(ctx, b.index.desc, b.index.content); err != nil {
-		return fmt.Errorf("pushing the index: %w", err)
-	}
-	return nil
 }
 
 func (b *built) results() []PlatformResult {

@@ -1,6 +1,7 @@
 package packager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ func (p *Pushed) count(report func(Event)) func(Event) {
 		case EventUploaded:
 			t = &p.Uploaded
 			fallthrough
-		case EventPresent, EventReused:
+		case EventPresent:
 			if seen[e.Subject] {
 				break // many things may hold one blob
 			}
@@ -99,6 +100,35 @@ func (p *Pushed) count(report func(Event)) func(Event) {
 // pushed. They are looked at again after they were moved, so that of two pushes at
 // once the higher version wins in the end.
 func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions) (*Pushed, error) {
+	p, err := newPublication(ctx, layoutDir, to, opts, &Pushed{})
+	if err != nil {
+		return nil, err
+	}
+	if err := p.check(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.content(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.referrers(ctx); err != nil {
+		return nil, err
+	}
+	return p.done, p.tags(ctx)
+}
+
+// publication is a version on its way from a layout to a repository. Its methods are
+// the steps, in their order: check, content, referrers or signatures, tags.
+type publication struct {
+	from    *ociregistry.Layout
+	to      Repository
+	index   blob
+	aliaser *aliaser
+	opts    PushOptions
+	report  func(Event)
+	done    *Pushed
+}
+
+func newPublication(ctx context.Context, layoutDir string, to Repository, opts PushOptions, done *Pushed) (*publication, error) {
 	layout, err := ociregistry.OpenLayout(ctx, layoutDir)
 	if err != nil {
 		return nil, err
@@ -112,57 +142,56 @@ func Push(ctx context.Context, layoutDir string, to Repository, opts PushOptions
 		return nil, err
 	}
 	own.version = version
-	done := &Pushed{Repository: to.Name(), Version: version, Digest: index.desc.Digest}
-	report := done.count(opts.Report)
-	if err := done.check(ctx, to, index, opts.Replace); err != nil {
-		return nil, err
-	}
-	aliaser := newAliaser(to, own, opts.Vouch)
-	if !opts.SkipAliases {
-		if _, _, err := aliaser.plan(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if err := copyIndex(ctx, layout, withMounts(to, opts.MountFrom), index, opts.Parallel, report); err != nil {
-		return nil, err
-	}
-	if done.Warnings, err = namedLimits(ctx, to, index.desc); err != nil {
-		return nil, err
-	}
-	return done, done.publish(ctx, aliaser, index, opts, report)
+	done.Repository, done.Version, done.Digest, done.Aliases = to.Name(), version, index.desc.Digest, []Alias{}
+	return &publication{
+		from: layout, to: withMounts(to, opts.MountFrom), index: index, aliaser: newAliaser(to, own, opts.Vouch),
+		opts: opts, report: done.count(opts.Report), done: done,
+	}, nil
 }
 
-// check refuses a version that is published with other content, and notes what is
-// going to be replaced.
-func (p *Pushed) check(ctx context.Context, to Repository, index blob, replace bool) error {
-	have, err := checkVersionTag(ctx, to, p.Version, index, replace)
-	if have != index.desc.Digest {
-		p.Replaced = have
+// check refuses a version that is published with other content, and aliases that
+// hold something else, before anything is uploaded.
+func (p *publication) check(ctx context.Context) error {
+	have, err := checkVersionTag(ctx, p.to, p.done.Version, p.index, p.opts.Replace)
+	if unlessHidden(err) != nil {
+		return err
 	}
-	return unlessHidden(err)
+	if have != p.index.desc.Digest {
+		p.done.Replaced = have
+	}
+	if p.opts.SkipAliases {
+		return nil
+	}
+	_, _, err = p.aliaser.plan(ctx)
+	return err
 }
 
-// publish moves the tags; everything that they lead to is there.
-func (p *Pushed) publish(ctx context.Context, a *aliaser, index blob, opts PushOptions, report func(Event)) error {
-	replaced, err := moveVersionTag(ctx, a.repo, p.Version, index, opts.Replace, report)
+// tags moves the tags; everything that they lead to is there.
+func (p *publication) tags(ctx context.Context) error {
+	limits, err := namedLimits(ctx, p.to, p.index.desc)
 	if err != nil {
 		return err
 	}
-	still := func() error { return stillPublished(ctx, a.repo, p.Version, index, replaced) }
-	if opts.SkipAliases {
+	p.done.Warnings = append(p.done.Warnings, limits...)
+	replaced, err := moveVersionTag(ctx, p.to, p.done.Version, p.index, p.opts.Replace, p.report)
+	if err != nil {
+		return err
+	}
+	still := func() error { return stillPublished(ctx, p.to, p.done.Version, p.index, replaced) }
+	if p.opts.SkipAliases {
 		return still()
 	}
 	var warnings []Warning
-	p.Aliases, warnings, err = a.settle(ctx, still, report)
-	p.Warnings = append(p.Warnings, warnings...)
+	p.done.Aliases, warnings, err = p.aliaser.settle(ctx, still, p.report)
+	p.done.Warnings = append(p.done.Warnings, warnings...)
 	if err == nil {
 		err = still()
 	}
 	switch {
 	case errors.Is(err, ErrPublished):
-		return errors.Join(err, a.giveWay(ctx, report))
+		return errors.Join(err, p.aliaser.giveWay(ctx, p.report))
 	case err != nil:
-		return fmt.Errorf("version %s is published, its aliases are not all moved (run the same command again): %w", p.Version, err)
+		return fmt.Errorf("version %s is published, its aliases are not all moved (run the same command again): %w", p.done.Version, err)
 	}
 	return nil
 }
@@ -208,20 +237,17 @@ func theVersion(ctx context.Context, layout *ociregistry.Layout) (Version, blob,
 	return found, blob{desc, content}, err
 }
 
-// copyIndex copies an index, all that it names, and what hangs off any of it.
-func copyIndex(ctx context.Context, from Content, to Target, index blob, parallel int, report func(Event)) error {
-	decoded, err := artifact.DecodeIndex(index.desc.MediaType, index.content)
+// content copies the blobs, the manifests and the index.
+func (p *publication) content(ctx context.Context) error {
+	decoded, err := artifact.DecodeIndex(p.index.desc.MediaType, p.index.content)
 	if err != nil {
 		return err
-	}
-	if parallel <= 0 {
-		parallel = 4
 	}
 	manifests := make([]blob, len(decoded.Manifests))
 	var blobs []ocispec.Descriptor
 	layers := map[digest.Digest]string{}
 	for i, desc := range decoded.Manifests {
-		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
+		content, err := p.from.FetchAll(ctx, desc, artifact.ManifestLimit)
 		if err != nil {
 			return err
 		}
@@ -238,20 +264,43 @@ func copyIndex(ctx context.Context, from Content, to Target, index blob, paralle
 			}
 		}
 	}
-	if err := copyBlobs(ctx, from, to, blobs, layers, parallel, report); err != nil {
+	if err := p.blobs(ctx, blobs, layers); err != nil {
 		return err
 	}
-	for _, m := range append(manifests, index) {
-		if err := to.PushManifest(ctx, m.desc, m.content); err != nil {
+	for _, m := range append(manifests, p.index) {
+		if err := p.to.PushManifest(ctx, m.desc, m.content); err != nil {
 			return fmt.Errorf("pushing manifest %s: %w", m.desc.Digest, err)
 		}
 	}
-	for _, m := range append(manifests, index) {
-		if err := copyReferrers(ctx, from, to, m.desc, report); err != nil {
+	return nil
+}
+
+// referrers attaches what refers to the index and to the manifests of the layout.
+func (p *publication) referrers(ctx context.Context) error {
+	subjects, err := p.subjects()
+	if err != nil {
+		return err
+	}
+	for _, subject := range subjects {
+		found, err := referrersOf(ctx, p.from, subject)
+		if err != nil {
+			return err
+		}
+		if err := attach(ctx, p.to, subject, found, p.report); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// subjects are the index and all its manifests.
+func (p *publication) subjects() ([]ocispec.Descriptor, error) {
+	decoded, err := artifact.DecodeIndex(p.index.desc.MediaType, p.index.content)
+	all := []ocispec.Descriptor{plain(p.index.desc)}
+	for _, m := range decoded.Manifests {
+		all = append(all, plain(m))
+	}
+	return all, err
 }
 
 // platformName is that of an entry of an index.
@@ -279,10 +328,10 @@ func uploading(report func(Event), name string, desc ocispec.Descriptor, open fu
 	}
 }
 
-// copyBlobs copies blobs; layers are the names of those that people wait for.
-func copyBlobs(ctx context.Context, from Content, to Target, blobs []ocispec.Descriptor, layers map[digest.Digest]string, parallel int, report func(Event)) error {
+// blobs copies blobs; layers are the names of those that people wait for.
+func (p *publication) blobs(ctx context.Context, blobs []ocispec.Descriptor, layers map[digest.Digest]string) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(parallel)
+	g.SetLimit(cmp.Or(max(p.opts.Parallel, 0), 4))
 	seen := map[digest.Digest]bool{}
 	for _, desc := range blobs {
 		if seen[desc.Digest] {
@@ -290,51 +339,14 @@ func copyBlobs(ctx context.Context, from Content, to Target, blobs []ocispec.Des
 		}
 		seen[desc.Digest] = true
 		g.Go(func() error {
-			open := func() (io.ReadCloser, error) { return from.Fetch(ctx, desc) }
+			open := func() (io.ReadCloser, error) { return p.from.Fetch(ctx, desc) }
 			if name, ok := layers[desc.Digest]; ok {
-				open = uploading(report, name, desc, open)
+				open = uploading(p.report, name, desc, open)
 			}
-			uploaded, err := to.PushBlob(ctx, plain(desc), open)
-			if err != nil {
-				return fmt.Errorf("pushing blob %s: %w", desc.Digest, err)
-			}
-			report(blobEvent(desc, uploaded))
-			return nil
+			return copyBlob(ctx, p.to, plain(desc), open, p.report)
 		})
 	}
 	return g.Wait()
-}
-
-func copyReferrers(ctx context.Context, from Content, to Target, subject ocispec.Descriptor, report func(Event)) error {
-	referrers, err := from.Referrers(ctx, subject)
-	if err != nil {
-		return err
-	}
-	var manifests []ociregistry.Manifest
-	for _, desc := range referrers {
-		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
-		if err != nil {
-			return err
-		}
-		m, err := artifact.DecodeManifest(desc.MediaType, content)
-		if err != nil {
-			return fmt.Errorf("referrer %s: %w", desc.Digest, err)
-		}
-		if err := copyBlobs(ctx, from, to, append(m.Layers, m.Config), nil, 1, report); err != nil {
-			return err
-		}
-		manifests = append(manifests, ociregistry.Manifest{Descriptor: plain(desc), Content: content})
-	}
-	if len(manifests) == 0 {
-		return nil
-	}
-	if err := to.Attach(ctx, subject, manifests...); err != nil {
-		return err
-	}
-	for _, m := range manifests {
-		report(Event{Kind: EventReferrer, Subject: subject.Digest.String(), Size: m.Descriptor.Size})
-	}
-	return nil
 }
 
 // plain keeps of a descriptor what identifies content.

@@ -12,44 +12,89 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 )
 
-func pushBlob(ctx context.Context, to Target, b blob, report func(Event)) error {
-	uploaded, err := to.PushBlob(ctx, b.desc, func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(b.content)), nil
-	})
-	if err != nil {
-		return fmt.Errorf("pushing blob %s: %w", b.desc.Digest, err)
-	}
-	report(blobEvent(b.desc, uploaded))
-	return nil
+// referrer is a manifest that refers to another one, with its config and layers.
+type referrer struct {
+	manifest blob
+	parts    []part
+	// bundle says that it carries a signature or attestation, which have events of
+	// their own.
+	bundle bool
 }
 
-// attach attaches documents to a manifest, all with one write where the registry
-// lists them under a tag.
-func attach(ctx context.Context, to Target, subject ocispec.Descriptor, documents []referrer, report func(Event)) error {
-	if len(documents) == 0 {
+// part is a blob that is not in memory.
+type part struct {
+	desc ocispec.Descriptor
+	open func() (io.ReadCloser, error)
+}
+
+func (b blob) part() part {
+	return part{b.desc, func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.content)), nil }}
+}
+
+// referrersOf returns what refers to a manifest.
+func referrersOf(ctx context.Context, from Content, subject ocispec.Descriptor) ([]referrer, error) {
+	described, err := from.Referrers(ctx, subject)
+	if err != nil {
+		return nil, err
+	}
+	var all []referrer
+	for _, desc := range described {
+		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
+		if err != nil {
+			return nil, err
+		}
+		m, err := artifact.DecodeManifest(desc.MediaType, content)
+		if err != nil {
+			return nil, fmt.Errorf("referrer %s: %w", desc.Digest, err)
+		}
+		r := referrer{manifest: blob{plain(desc), content}}
+		for _, p := range append(m.Layers, m.Config) {
+			r.parts = append(r.parts, part{plain(p), func() (io.ReadCloser, error) { return from.Fetch(ctx, p) }})
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// attach stores referrers of a manifest, all with one write where the registry lists
+// them under a tag.
+func attach(ctx context.Context, to Target, subject ocispec.Descriptor, referrers []referrer, report func(Event)) error {
+	if len(referrers) == 0 {
 		return nil
 	}
-	desc, content := artifact.EmptyConfig()
 	var manifests []ociregistry.Manifest
-	for _, d := range documents {
-		said := report
-		if d.document.desc.MediaType == artifact.MediaTypeBundle {
-			said = func(Event) {} // signatures have events of their own
+	for _, r := range referrers {
+		told := report
+		if r.bundle {
+			told = func(Event) {}
 		}
-		for _, b := range []blob{{desc, content}, d.document} {
-			if err := pushBlob(ctx, to, b, said); err != nil {
+		for _, p := range r.parts {
+			if err := copyBlob(ctx, to, p.desc, p.open, told); err != nil {
 				return err
 			}
 		}
-		manifests = append(manifests, ociregistry.Manifest{Descriptor: d.manifest.desc, Content: d.manifest.content})
+		manifests = append(manifests, ociregistry.Manifest{Descriptor: r.manifest.desc, Content: r.manifest.content})
 	}
 	if err := to.Attach(ctx, subject, manifests...); err != nil {
 		return err
 	}
-	for _, d := range documents {
-		if d.document.desc.MediaType != artifact.MediaTypeBundle {
-			report(Event{Kind: EventReferrer, Subject: subject.Digest.String(), Size: d.document.desc.Size})
+	for _, r := range referrers {
+		if !r.bundle {
+			report(Event{Kind: EventReferrer, Subject: subject.Digest.String(), Size: r.manifest.desc.Size})
 		}
 	}
+	return nil
+}
+
+func pushBlob(ctx context.Context, to Target, b blob, report func(Event)) error {
+	return copyBlob(ctx, to, b.desc, b.part().open, report)
+}
+
+func copyBlob(ctx context.Context, to Target, desc ocispec.Descriptor, open func() (io.ReadCloser, error), report func(Event)) error {
+	uploaded, err := to.PushBlob(ctx, desc, open)
+	if err != nil {
+		return fmt.Errorf("pushing blob %s: %w", desc.Digest, err)
+	}
+	report(blobEvent(desc, uploaded))
 	return nil
 }

@@ -90,9 +90,6 @@ const (
 	// EventUnlicensed: the bills of materials do not say the licences of some
 	// modules, which Subject names.
 	EventUnlicensed EventKind = "unlicensed"
-	// EventReused: the layer of a platform was published before and was not
-	// compressed again.
-	EventReused EventKind = "reused"
 	// EventReading: the layer of a platform is about to be fetched.
 	EventReading EventKind = "reading"
 	// EventUploading: the layer of a platform is about to be uploaded.

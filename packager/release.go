@@ -1,10 +1,10 @@
 package packager
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -12,7 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // ReleaseOptions say what [Release] does beside packaging and pushing.
@@ -62,150 +62,92 @@ type Released struct {
 	Bundles []SignedBundle `json:"-"`
 }
 
-// layerMemory is what compressed layers may take, in bytes, for all platforms
-// together.
-const layerMemory = 44 << 20
-
 // Release packages the executables of dist and publishes them, in this order:
 // layers, manifests, index, bills of materials, signatures, attestations, the
 // version tag, the aliases. Only the last two can be seen by those who install,
 // so an interrupted release is not seen at all. Running it again is safe:
-// what is there already is not made again.
+// what is there already is not sent again.
 //
-// Nothing is written to the disk but the cache of the options. Errors are those
-// of [Pack], [Push] and [Sign].
-func Release(ctx context.Context, dist *Dist, version Version, repo Repository, opts ReleaseOptions) (*Released, error) {
-	out := &Released{DryRun: opts.DryRun, Documents: []string{}, Signed: []digest.Digest{}, Attested: []string{}}
-	out.Repository, out.Version, out.Aliases = repo.Name(), version, []Alias{}
+// It is [Pack] to a temporary folder, then [Push] from there with signatures on the
+// way. Errors are those of [Pack], [Push] and [Sign].
+func Release(ctx context.Context, dist *Dist, version Version, repo Repository, opts ReleaseOptions) (_ *Released, err error) {
 	if len(opts.Predicates) > 0 && opts.Signer == nil {
 		return nil, fmt.Errorf("%w: attestations need a key or an identity to sign them", ErrSigningOptions)
 	}
-	opts.Report = out.count(opts.Report)
-	repo = withMounts(repo, opts.MountFrom)
-
-	aliaser := newAliaser(repo, held{plugin: true, version: version, title: cmp.Or(opts.Metadata.Title, dist.title())}, opts.Vouch)
-	if err := out.checkAliases(ctx, aliaser, opts); err != nil {
-		return nil, err
+	scratch, err := durable.NewScratch()
+	if err != nil {
+		return nil, fmt.Errorf("the folder for temporary files: %w", err)
 	}
-	b, err := buildFor(ctx, dist, version, repo, opts)
+	defer func() { err = errors.Join(err, scratch.Close()) }()
+	layout := filepath.Join(scratch.Dir, "layout")
+	b, err := pack(ctx, dist, version, layout, opts.PackOptions)
 	if err != nil {
 		return nil, err
 	}
-	aliaser.own.desc = b.index.desc
-	out.Digest, out.Created, out.Platforms, out.Warnings = b.index.desc.Digest, b.metadata.told(), b.results(), dist.Warnings()
-	out.Reference = fmt.Sprintf("%s:%s@%s", repo.Name(), version, out.Digest)
-	if err := out.check(ctx, repo, b.index, opts.Replace); err != nil {
+	out := newReleased(b, repo)
+	out.DryRun, out.Warnings = opts.DryRun, dist.Warnings()
+	p, err := newPublication(ctx, layout, repo, PushOptions{
+		Replace: opts.Replace, SkipAliases: opts.SkipAliases, Vouch: opts.Vouch, MountFrom: opts.MountFrom, Report: opts.Report,
+	}, &out.Pushed)
+	if err != nil {
 		return nil, err
 	}
 	if opts.DryRun {
-		out.Uploaded, out.Present = Transfer{}, Transfer{}
-		return out, b.plan(ctx, aliaser, out, opts)
+		return out, out.plan(ctx, p, opts)
 	}
-	if err := b.push(ctx, repo, opts.Report); err != nil {
+	if err := p.check(ctx); err != nil {
 		return nil, err
 	}
-	out.documents(b)
-	if err := out.sign(ctx, repo, b, opts); err != nil {
+	if err := p.content(ctx); err != nil {
 		return nil, err
 	}
-	limits, err := namedLimits(ctx, repo, b.index.desc)
-	if err != nil {
+	if err := out.evidence(ctx, p, opts); err != nil {
 		return nil, err
 	}
-	out.Warnings = append(out.Warnings, limits...)
-	if err := out.publish(ctx, aliaser, b.index, PushOptions{Replace: opts.Replace, SkipAliases: opts.SkipAliases}, opts.Report); err != nil {
+	if err := p.tags(ctx); err != nil {
 		return nil, err
 	}
 	return out, nil
 }
 
-// checkAliases refuses a release whose aliases hold something else, before
-// anything is built and uploaded. What the version's tag points to, if that is
-// there, is taken for what will be built: if it is not, the release ends anyway,
-// unless it replaces the version.
-func (r *Released) checkAliases(ctx context.Context, a *aliaser, opts ReleaseOptions) error {
-	if opts.SkipAliases || opts.DryRun || a.own.version.Prerelease() {
-		return nil
+func newReleased(b *built, repo Repository) *Released {
+	out := &Released{
+		Reference: fmt.Sprintf("%s:%s@%s", repo.Name(), b.version, b.index.desc.Digest), Created: b.metadata.told(),
+		Platforms: b.results(), Documents: []string{}, Signed: []digest.Digest{}, Attested: []string{},
 	}
-	have, err := a.repo.Resolve(ctx, a.own.version.String())
-	if unlessHidden(err) != nil && !errors.Is(err, ociregistry.ErrNotFound) {
-		return fmt.Errorf("looking for version %s: %w", a.own.version, err)
+	for _, d := range b.documents {
+		if d.subject.Digest == b.index.desc.Digest {
+			out.Documents = append(out.Documents, d.content.desc.MediaType)
+		}
 	}
-	if !opts.Replace {
-		a.own.desc = have
-	}
-	_, _, err = a.plan(ctx)
-	return err
+	return out
 }
 
-// buildFor builds into the repository, or for a plan into nothing. A version
-// that is there already, with other content, is noticed before anything is
-// uploaded: then the artifact is first built into nothing.
-func buildFor(ctx context.Context, dist *Dist, version Version, repo Repository, opts ReleaseOptions) (*built, error) {
-	quiet := opts.PackOptions
-	quiet.Report = func(Event) {}
-	if opts.DryRun {
-		return build(ctx, dist, version, nullStore{}, quiet)
-	}
-	_, err := repo.Resolve(ctx, version.String())
-	if unlessHidden(err) != nil && !errors.Is(err, ociregistry.ErrNotFound) {
-		return nil, fmt.Errorf("looking for version %s: %w", version, err)
-	}
-	if err == nil && !opts.Replace {
-		b, err := build(ctx, dist, version, nullStore{}, quiet)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := checkVersionTag(ctx, repo, version, b.index, false); err != nil {
-			return nil, err
-		}
-		if complete, err := b.layersIn(ctx, repo, opts.Report); complete || err != nil {
-			return b, err
-		}
-	}
-	store := &remoteStore{to: repo, memory: &chunks{left: layerMemory / chunkSize}, report: opts.Report}
-	return build(ctx, dist, version, store, opts.PackOptions)
-}
-
-// layersIn says whether all layers are in the repository.
-func (b *built) layersIn(ctx context.Context, repo Target, report func(Event)) (bool, error) {
-	for _, p := range b.platforms {
-		there, err := repo.Exists(ctx, plain(p.layer))
-		if err != nil || !there {
-			return false, err
-		}
-	}
-	for _, p := range b.platforms {
-		report(Event{Kind: EventReused, Subject: p.in.platform.String(), Size: p.layer.Size})
-	}
-	return true, nil
-}
-
-func (r *Released) documents(b *built) {
-	for _, ref := range b.referrers {
-		if ref.subject.Digest == b.index.desc.Digest {
-			r.Documents = append(r.Documents, ref.document.desc.MediaType)
-		}
-	}
-}
-
-// sign signs index and manifests, attests the documents that were made here, and
-// attaches those.
-func (r *Released) sign(ctx context.Context, repo Repository, b *built, opts ReleaseOptions) error {
+// evidence attaches the bills of materials, signs index and manifests, and attests
+// the bills and the predicates.
+func (r *Released) evidence(ctx context.Context, p *publication, opts ReleaseOptions) error {
 	if opts.Signer == nil {
-		return b.attach(ctx, repo, opts.Report)
+		return p.referrers(ctx)
 	}
-	subjects := b.subjects()
-	e := newEvidence(repo, opts.Signer, SignOptions{Format: opts.Format, Signatures: opts.Signatures, Report: opts.Report})
-	e.attach(b.referrers)
+	e := newEvidence(p.to, opts.Signer, SignOptions{Format: opts.Format, Signatures: opts.Signatures, Report: p.report})
+	subjects, err := p.subjects()
+	if err != nil {
+		return err
+	}
 	if err := e.sign(ctx, subjects); err != nil {
 		return err
 	}
 	var statements []statement
-	for _, ref := range b.referrers {
-		statements = append(statements, statement{
-			artifact.PredicateOf(ref.document.desc.MediaType), ref.document.content, []ocispec.Descriptor{ref.subject},
-		})
+	for _, subject := range subjects {
+		about := e.about(subject)
+		if about.documents, err = referrersOf(ctx, p.from, subject); err != nil {
+			return err
+		}
+		bills, err := attachedSBOMs(ctx, p.from, subject)
+		if err != nil {
+			return err
+		}
+		statements = append(statements, bills...)
 	}
 	if err := e.attest(ctx, append(statements, aboutAll(opts.Predicates, subjects)...)); err != nil {
 		return err
@@ -219,48 +161,47 @@ func (r *Released) sign(ctx context.Context, repo Repository, b *built, opts Rel
 	return nil
 }
 
-// subjects are what gets signed: the index and every manifest.
-func (b *built) subjects() []ocispec.Descriptor {
-	all := []ocispec.Descriptor{plain(b.index.desc)}
-	for _, p := range b.platforms {
-		all = append(all, plain(p.manifest.desc))
-	}
-	return all
-}
-
 // plan fills in what a release would do.
-func (b *built) plan(ctx context.Context, a *aliaser, out *Released, opts ReleaseOptions) error {
-	out.documents(b)
-	for _, p := range b.platforms {
-		there, err := a.repo.Exists(ctx, plain(p.layer))
+func (r *Released) plan(ctx context.Context, p *publication, opts ReleaseOptions) error {
+	have, err := checkVersionTag(ctx, p.to, r.Version, p.index, opts.Replace)
+	if unlessHidden(err) != nil {
+		return err
+	}
+	if have != r.Digest {
+		r.Replaced = have
+	}
+	for _, result := range r.Platforms {
+		there, err := p.to.Exists(ctx, ocispec.Descriptor{MediaType: ocispec.MediaTypeImageLayerGzip, Digest: result.Layer, Size: result.Size})
 		if err != nil {
 			return err
 		}
-		t := &out.Uploaded
+		t := &r.Uploaded
 		if there {
-			t = &out.Present
+			t = &r.Present
 		}
 		t.Blobs++
-		t.Bytes += p.layer.Size
+		t.Bytes += result.Size
 	}
 	if opts.Signer != nil {
-		for _, s := range b.subjects() {
-			out.Signed = append(out.Signed, s.Digest)
+		subjects, err := p.subjects()
+		if err != nil {
+			return err
 		}
-		for _, d := range out.Documents {
-			out.Attested = append(out.Attested, artifact.PredicateOf(d))
+		for _, s := range subjects {
+			r.Signed = append(r.Signed, s.Digest)
+		}
+		for _, d := range r.Documents {
+			r.Attested = append(r.Attested, artifact.PredicateOf(d))
 		}
 		for _, p := range opts.Predicates {
-			out.Attested = append(out.Attested, p.Type)
+			r.Attested = append(r.Attested, p.Type)
 		}
-		slices.Sort(out.Attested)
+		slices.Sort(r.Attested)
 	}
 	if opts.SkipAliases {
 		return nil
 	}
-	var err error
-	var warnings []Warning
-	out.Aliases, warnings, err = a.plan(ctx)
-	out.Warnings = append(out.Warnings, warnings...)
+	aliases, warnings, err := p.aliaser.plan(ctx)
+	r.Aliases, r.Warnings = aliases, append(r.Warnings, warnings...)
 	return err
 }

@@ -166,14 +166,6 @@ func (e *evidence) about(subject ocispec.Descriptor) *subjectEvidence {
 	return s
 }
 
-// attach adds documents.
-func (e *evidence) attach(documents []referrer) {
-	for _, d := range documents {
-		about := e.about(d.subject)
-		about.documents = append(about.documents, d)
-	}
-}
-
 // sign signs every subject by itself.
 func (e *evidence) sign(ctx context.Context, subjects []ocispec.Descriptor) error {
 	for _, subject := range subjects {

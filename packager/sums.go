@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/contextio"
 )
@@ -17,14 +17,9 @@ import (
 // sums are the SHA-256 digests of a dist's files, hexadecimal, by path. A file
 // is read for its digest only where it is not read for its layer anyway.
 type sums struct {
-	// scanned is when the files were looked at, before any was read.
-	scanned time.Time
-	mu      sync.Mutex
-	known   map[string]string
+	mu    sync.Mutex
+	known map[string]string
 }
-
-// stamp is how the file's state is remembered.
-func (s *sums) stamp(f file) string { return f.found.text(s.scanned) }
 
 func (s *sums) get(f file) string {
 	s.mu.Lock()
@@ -76,10 +71,15 @@ func (s *sums) copy(ctx context.Context, w io.Writer, f file, buffer []byte) err
 	if err != nil {
 		return &InputError{Path: f.path, Problem: "cannot be read", Err: err}
 	}
-	if n != f.size || stampOf(info) != f.found {
+	if n != f.size || !f.same(info) {
 		return changed(f)
 	}
 	return s.set(f, hexDigest(sum))
+}
+
+// same says whether the file that is open is still the one that was checked.
+func (f file) same(now fs.FileInfo) bool {
+	return os.SameFile(f.found, now) && f.found.Size() == now.Size() && f.found.ModTime().Equal(now.ModTime())
 }
 
 func changed(f file) error {

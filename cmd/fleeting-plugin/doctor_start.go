@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"io"
 	"io/fs"
 	"os"
@@ -31,17 +32,17 @@ const (
 // startOnce starts a plugin as the runner does, but with an empty environment,
 // and kills it once it has said where and how it serves.
 func startOnce(ctx context.Context, path string) (protocol int, err error) {
-	dir, err := os.MkdirTemp("", "fleeting-plugin-doctor-")
+	scratch, err := durable.NewScratch()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, scratch.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Dir = filepath.Dir(path)
 	cmd.Env = []string{
-		"TMPDIR=" + dir, cookieName + "=" + cookieValue,
+		"TMPDIR=" + scratch.Dir, cookieName + "=" + cookieValue,
 		"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000", "PLUGIN_PROTOCOL_VERSIONS=0",
 	}
 	stdout, err := cmd.StdoutPipe()

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // registries opens registries with what the flags, the environment and the
@@ -62,11 +64,13 @@ func (f *installFlags) noMirror(ctx context.Context, err error) error {
 
 // temporary makes a folder that close removes.
 func (f *installFlags) temporary() (string, error) {
-	dir, err := os.MkdirTemp("", "fleeting-plugin-")
-	if err == nil {
-		f.cleanup = append(f.cleanup, func() error { return os.RemoveAll(dir) })
+	scratch, err := durable.NewScratch()
+	if err != nil {
+		return "", err
 	}
-	return dir, err
+	f.cleanup = append(f.cleanup, scratch.Close)
+	dir := filepath.Join(scratch.Dir, "layout")
+	return dir, os.Mkdir(dir, 0o700)
 }
 
 func (f *installFlags) close() error {

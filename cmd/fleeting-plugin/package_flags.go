@@ -3,10 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
-	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -14,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/modcache"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
@@ -36,7 +31,6 @@ type packFlags struct {
 	// secrets says that a secret to sign with is within reach of what is started.
 	secrets  bool
 	skipSBOM bool
-	noCache  bool
 }
 
 func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSet) *packFlags {
@@ -70,7 +64,6 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 		"`NAME` of a file beside an executable that is published although it looks like a key, credentials, a hidden file, a leftover or source code (repeatable)")
 	flags.BoolVar(&p.skipRun, "no-run", false, "do not run this platform's executable to compare its version, nor look for that in the others")
 	flags.BoolVar(&p.skipSBOM, "no-sbom", false, "make no bills of materials")
-	flags.BoolVar(&p.noCache, "no-cache", false, "do not use the cache of published layers")
 	return p
 }
 
@@ -142,11 +135,6 @@ func (p *packFlags) options(ctx context.Context) (packager.PackOptions, error) {
 	if dir := moduleCache(ctx, p.app); dir != "" {
 		opts.Licenses = sbom.NewModuleCache(dir)
 	}
-	if cache := p.cacheDir(); cache != "" && !p.noCache {
-		if opts.CacheKey, err = p.cacheKey(); err == nil {
-			opts.CacheDir = filepath.Join(cache, "fleeting-plugin", "layers")
-		}
-	}
 	return opts, nil
 }
 
@@ -183,30 +171,6 @@ func moduleCache(ctx context.Context, app *cli.App) string {
 	return ""
 }
 
-// cacheDir is the user's folder for caches.
-func (p *packFlags) cacheDir() string { return places.Of(p.app.LookupEnv).Cache() }
-
-// cacheKey is the key of this user on this machine for the cache of layers. It
-// lies apart from the cache, because CI systems hand folders for caches from one
-// branch to the next. A machine that has none gets a new one.
-func (p *packFlags) cacheKey() ([]byte, error) {
-	state := places.Of(p.app.LookupEnv).State()
-	if !filepath.IsAbs(state) {
-		return nil, fmt.Errorf("no folder for the key of the cache: %q is not absolute", state)
-	}
-	path := filepath.Join(state, "fleeting-plugin", "layers.key")
-	key, err := os.ReadFile(path)
-	if err == nil && len(key) == sha256.Size {
-		return key, nil
-	}
-	key = make([]byte, sha256.Size)
-	rand.Read(key)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, err
-	}
-	return key, durable.WriteFile(path, key, 0o600)
-}
-
 // report tells people of the steps that they wait for.
 func (p *packFlags) report(e packager.Event) { report(p.app, e) }
 
@@ -220,7 +184,7 @@ func report(app *cli.App, e packager.Event) {
 		return
 	}
 	switch e.Kind {
-	case packager.EventPacking, packager.EventPacked, packager.EventReused, packager.EventReading, packager.EventUploading, packager.EventUploaded:
+	case packager.EventPacking, packager.EventPacked, packager.EventReading, packager.EventUploading, packager.EventUploaded:
 		app.Statusf("%-9s %s (%s)", e.Kind, e.Subject, cli.Size(e.Size))
 	case packager.EventTagged:
 		app.Statusf("%-9s %s", e.Kind, e.Subject)

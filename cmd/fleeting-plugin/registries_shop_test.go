@@ -102,7 +102,7 @@ func (c cell) publish(args ...string) []string {
 }
 
 func registryCommands() []registryCommand {
-	release := []string{"--no-run", "--no-checksums", "--no-cache", "--quiet"}
+	release := []string{"--no-run", "--no-checksums", "--quiet"}
 	return []registryCommand{
 		{name: "login", input: registrytest.Password + "\n", args: func(c cell) []string {
 			return c.direct("login", c.host, "--username", registrytest.User, "--password-stdin")
@@ -388,7 +388,7 @@ func (s *shop) stock(t *testing.T, behaviours ...registrytest.Behaviour) {
 		}
 	}
 	release := func(c cell, dist, version string, more ...string) {
-		do(c, append(c.direct("release", c.ofShop(dist), c.host+"/"+demo+":"+version, "--no-run", "--no-checksums", "--no-cache"), more...)...)
+		do(c, append(c.direct("release", c.ofShop(dist), c.host+"/"+demo+":"+version, "--no-run", "--no-checksums"), more...)...)
 	}
 	reg, _ := start()
 	base(t, reg)

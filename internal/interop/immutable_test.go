@@ -43,7 +43,7 @@ func TestReleasesWhereTagsAreImmutable(t *testing.T) {
 				repository := reg.Host + "/interop/plugin"
 				release := func(version string) result {
 					return run(t, tool, slices.Concat([]string{
-						"release", dist, repository + ":" + version, "--no-run", "--no-checksums", "--no-cache", "--title", "interop", "--quiet",
+						"release", dist, repository + ":" + version, "--no-run", "--no-checksums", "--title", "interop", "--quiet",
 					}, m.signFlags(t, lab))...)
 				}
 				if r := release("1.2.3"); r.code != exitOK {
@@ -95,7 +95,7 @@ func TestSignatureRepository(t *testing.T) {
 	reg := immutable(t, immutables()[1])
 	repository, apart := reg.Host+"/interop/plugin", reg.Host+"/signatures/second"
 	at := repository + ":1.2.3"
-	if r := run(t, tool, "release", dist, at, "--no-run", "--no-checksums", "--no-cache", "--key", lab.Path("keys", "other.key"), "--quiet"); r.code != exitOK {
+	if r := run(t, tool, "release", dist, at, "--no-run", "--no-checksums", "--key", lab.Path("keys", "other.key"), "--quiet"); r.code != exitOK {
 		t.Fatalf("release: %d\n%s", r.code, r.text)
 	}
 	const exitNetwork = 5

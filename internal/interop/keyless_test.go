@@ -144,7 +144,7 @@ func (k keylessRelease) args(t *testing.T, at string, more ...string) []string {
 		t.Fatal(err)
 	}
 	return slices.Concat([]string{
-		"release", k.dist, at, "--no-run", "--no-checksums", "--no-cache", "--quiet", "--keyless", "--identity-token", token,
+		"release", k.dist, at, "--no-run", "--no-checksums", "--quiet", "--keyless", "--identity-token", token,
 		"--fulcio-url", siglab.Fulcio, "--rekor-url", siglab.Rekor1, "--trusted-root", k.lab.Path("trust", "trusted_root.json"),
 	}, more)
 }

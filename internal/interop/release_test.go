@@ -138,7 +138,7 @@ func TestReleases(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			repository := siglab.Registry + "/interop/" + m.name + "-" + strings.ToLower(rand.Text()[:8])
 			at := repository + ":1.2.3"
-			args := slices.Concat([]string{"release", dist, at, "--no-run", "--no-checksums", "--no-cache", "--title", "interop", "--quiet"}, m.signFlags(t, lab))
+			args := slices.Concat([]string{"release", dist, at, "--no-run", "--no-checksums", "--title", "interop", "--quiet"}, m.signFlags(t, lab))
 			if r := run(t, tool, args...); r.code != exitOK {
 				t.Fatalf("release: %d\n%s", r.code, r.text)
 			}

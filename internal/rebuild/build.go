@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"golang.org/x/mod/modfile"
 )
 
@@ -71,12 +72,12 @@ func (s Source) ours(ctx context.Context) (_ Source, done func(), err error) {
 	if s.top != "" {
 		return s, func() {}, nil
 	}
-	dir, err := os.MkdirTemp("", "fleeting-plugin-source-")
+	scratch, err := durable.NewScratch()
 	if err != nil {
 		return Source{}, nil, err
 	}
-	done = func() { _ = os.RemoveAll(dir) }
-	copied, _, _, err := Copy(ctx, s.Dir, filepath.Join(dir, "source"))
+	done = func() { _ = scratch.Close() }
+	copied, _, _, err := Copy(ctx, s.Dir, filepath.Join(scratch.Dir, "source"))
 	if err != nil {
 		done()
 		return Source{}, nil, err

@@ -3,13 +3,14 @@ package rebuild
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 )
 
 // Request is what is to be built again, and how.
@@ -53,11 +54,12 @@ type rebuilding struct {
 // error says that nothing could be reported: it matches [ErrOrigin], [ErrFetch],
 // [ErrNoCommit], or is the installer's.
 func Run(ctx context.Context, request Request) (report Report, err error) {
-	r := &rebuilding{Request: request}
-	if r.work, err = os.MkdirTemp("", "fleeting-plugin-rebuild-"); err != nil {
+	scratch, err := durable.NewScratch()
+	if err != nil {
 		return Report{}, err
 	}
-	defer os.RemoveAll(r.work) //nolint:errcheck // a temporary folder
+	defer func() { err = errors.Join(err, scratch.Close()) }()
+	r := &rebuilding{Request: request, work: scratch.Dir}
 	all, partial, err := r.fetch(ctx)
 	if err != nil {
 		return Report{}, err
