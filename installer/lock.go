@@ -204,6 +204,74 @@ func (l Locked) check() error {
 	return nil
 }
 
+// Change is something that two choices for one reference do not have in common.
+type Change struct {
+	// What is "version", "index", "signers", "as" or "platform", or the digest of a
+	// platform, such as "layer of linux/amd64".
+	What string `json:"what"`
+	// Before and After are "" where there is none.
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Changes returns what differs from an earlier choice to a later one, nil for
+// nothing. The digests of platforms are compared only if the version or the index
+// is the same: another version has others.
+func (l Locked) Changes(after Locked) []Change {
+	var changes []Change
+	compare := func(what, before, after string) {
+		if before != after {
+			changes = append(changes, Change{what, before, after})
+		}
+	}
+	compare("version", l.Version.String(), after.Version.String())
+	compare("index", l.Index.String(), after.Index.String())
+	compare("signers", strings.Join(l.Signers, ", "), strings.Join(after.Signers, ", "))
+	compare("as", l.As, after.As)
+	if !l.same(after) {
+		return changes
+	}
+	for _, was := range l.Platforms {
+		is := after.platform(was.Platform)
+		if is == nil {
+			compare("platform", was.Platform, "")
+			continue
+		}
+		compare("manifest of "+was.Platform, was.Manifest.String(), is.Manifest.String())
+		compare("layer of "+was.Platform, was.Layer.String(), is.Layer.String())
+		compare("executable of "+was.Platform, was.Executable.String(), is.Executable.String())
+	}
+	for _, is := range after.Platforms {
+		if l.platform(is.Platform) == nil {
+			compare("platform", "", is.Platform)
+		}
+	}
+	return changes
+}
+
+// same reports that two choices must have the same digests.
+func (l Locked) same(other Locked) bool {
+	return l.Version.Equal(other.Version) || l.Index == other.Index
+}
+
+// moved returns [ErrMoved] with all that differs though it must not. A digest that
+// only one of the choices knows is no difference.
+func (l Locked) moved(now Locked) error {
+	if !l.same(now) {
+		return nil
+	}
+	var differences []string
+	for _, c := range l.Changes(now) {
+		if c.Before != "" && c.After != "" && c.What != "signers" && c.What != "as" || c.What == "platform" {
+			differences = append(differences, fmt.Sprintf("%s: the lock has %s, published is %s", c.What, cmp.Or(c.Before, "none"), cmp.Or(c.After, "none")))
+		}
+	}
+	if differences == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: %s", ErrMoved, strings.Join(differences, "; "))
+}
+
 // ChangeOptions allow changes against what was chosen before. The zero value
 // allows none but newer versions by the same signers.
 type ChangeOptions struct {

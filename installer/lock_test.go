@@ -302,6 +302,66 @@ func TestLockNamesTheDifference(t *testing.T) {
 	}
 }
 
+// TestAlteredLockIsNotWrittenAnew: whoever alters digests in a lock, or a version
+// beside its digest, is not helped by the next lock: it refuses and names what was
+// altered, until somebody accepts that.
+func TestAlteredLockIsNotWrittenAnew(t *testing.T) {
+	t.Parallel()
+	s := newLocksite(t)
+	lock, err := s.lock(t, installer.Lock{}, installer.ChangeOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const other = digest.Digest("sha256:9999999999999999999999999999999999999999999999999999999999999999")
+	earlier, err := version.Parse("0.9.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		alter func(*installer.Locked)
+		what  string
+		// known reports that the lock knows of another value.
+		known bool
+	}{
+		"index":         {func(l *installer.Locked) { l.Index = other }, "index", true},
+		"version":       {func(l *installer.Locked) { l.Version = earlier }, "version", true},
+		"manifest":      {func(l *installer.Locked) { l.Platforms[0].Manifest = other }, "manifest of ", true},
+		"layer":         {func(l *installer.Locked) { l.Platforms[1].Layer = other }, "layer of ", true},
+		"executable":    {func(l *installer.Locked) { l.Platforms[2].Executable = other }, "executable of ", true},
+		"platform gone": {func(l *installer.Locked) { l.Platforms = l.Platforms[:2] }, "platform", true},
+		"another one":   {func(l *installer.Locked) { l.Platforms[0].Platform = "zos/s390x" }, "platform", true},
+		"not known":     {func(l *installer.Locked) { l.Platforms[0].Executable = "" }, "executable of ", false},
+		"another name":  {func(l *installer.Locked) { l.As = "registry.test/other" }, "as", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			entry, err := lock.Find(s.ref)
+			if err != nil {
+				t.Fatal(err)
+			}
+			entry.Platforms = slices.Clone(entry.Platforms)
+			c.alter(&entry)
+			_, err = s.lock(t, lock.With(entry), installer.ChangeOptions{})
+			if errors.Is(err, installer.ErrMoved) != c.known || (err == nil) == c.known {
+				t.Errorf("got %v; refused %v is right", err, c.known)
+			}
+			if c.known && !strings.Contains(err.Error(), c.what) {
+				t.Errorf("%v does not name %q", err, c.what)
+			}
+			again, err := s.installer.Lock(t.Context(), lock.With(entry), s.ref, installer.LockOptions{As: alias, AcceptDigestChange: true})
+			if err != nil {
+				t.Fatalf("accepted: %v", err)
+			}
+			if diff := cmp.Diff(lock.Plugins(), again.Plugins(), cmp.Comparer(func(a, b installer.Locked) bool { return a.Changes(b) == nil })); diff != "" {
+				t.Errorf("accepted: %s", diff)
+			}
+			changes := entry.Changes(again.Plugins()[0])
+			if !slices.ContainsFunc(changes, func(c2 installer.Change) bool { return strings.HasPrefix(c2.What, c.what) && c2.Before != c2.After }) {
+				t.Errorf("the changes do not name %s: %v", c.what, changes)
+			}
+		})
+	}
+}
+
 func TestParseLockInvalid(t *testing.T) {
 	t.Parallel()
 	entry := "[[plugin]]\nreference = 'a.example/x:1'\nversion = '1.0.0'\nindex = '" + someDigest + "'\nsigners = []\n"

@@ -22,13 +22,15 @@ type LockOptions struct {
 	As string
 	// ChangeOptions are about the entry that was there before, if any.
 	ChangeOptions
+	// AcceptDigestChange lets the same version have other digests than before.
+	AcceptDigestChange bool
 }
 
 // Lock resolves and verifies a reference and gives a lock that has it, with the
 // digests for all platforms: manifests are read, no layers. Against an entry
 // that before has for the reference, changes other than to a newer version by
 // the same signer are refused with [ErrMoved], [ErrSignerChanged] or
-// [ErrDowngrade]; opts allow some.
+// [ErrDowngrade]; opts allow them. [Locked.Changes] returns what changed.
 //
 // A signature on a platform's manifest vouches for that platform only. So a lock
 // needs one on the index, unless the policy asks for none.
@@ -42,11 +44,22 @@ func (i *Installer) Lock(ctx context.Context, before Lock, ref Reference, opts L
 		return Lock{}, failed("locking", ref.String(), err)
 	}
 	if earlier, err := before.Find(ref); err == nil {
-		if err := opts.check(chosen{earlier.Version, earlier.Index, earlier.Signers}, verified); err != nil {
+		if err := opts.allow(earlier, entry, verified); err != nil {
 			return Lock{}, failed("locking", ref.String(), err)
 		}
 	}
 	return before.With(entry), nil
+}
+
+// allow compares a new entry with the one before.
+func (o LockOptions) allow(earlier, now Locked, verified Verified) error {
+	before := chosen{earlier.Version, earlier.Index, earlier.Signers}
+	if o.AcceptDigestChange {
+		before.digest = now.Index
+	} else if err := earlier.moved(now); err != nil {
+		return err
+	}
+	return o.check(before, verified)
 }
 
 func (i *Installer) lockEntry(ctx context.Context, verified Verified, as string) (Locked, error) {

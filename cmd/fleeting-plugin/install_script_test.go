@@ -91,6 +91,7 @@ func TestInstallScripts(t *testing.T) {
 			"flip":     flip,
 			"limit":    limit,
 			"alter":    alter,
+			"misprint": misprint,
 			"requests": requests,
 			"withdraw": withdraw,
 		},
@@ -297,6 +298,22 @@ func alter(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	covered := bytes.ReplaceAll(content, []byte(digest.FromBytes(before)), []byte(digest.FromBytes(after)))
 	ts.Check(os.WriteFile(receipt, covered, 0o644))
+}
+
+// misprint changes the first digest that a lock has under a key: misprint KEY FILE.
+func misprint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: misprint KEY FILE")
+	}
+	before, after, found := strings.Cut(ts.ReadFile(args[1]), args[0]+" = 'sha256:")
+	if !found {
+		ts.Fatalf("%s has no %s", args[1], args[0])
+	}
+	digit := "0"
+	if after[0] == '0' {
+		digit = "1"
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(before+args[0]+" = 'sha256:"+digit+after[1:]), 0o644))
 }
 
 // withdraw takes a published version back: withdraw NAME:VERSION.

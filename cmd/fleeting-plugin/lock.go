@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ func changeFlags(cmd *cobra.Command) *installer.ChangeOptions {
 // newLockCmd writes down what was chosen and verified.
 func newLockCmd(app *cli.App) *cobra.Command {
 	var file, config, as string
+	var acceptDigests bool
 	cmd := &cobra.Command{
 		Use:   "lock [REF...]",
 		Short: "Verify references and write their digests for all platforms into a lock",
@@ -51,14 +53,16 @@ func newLockCmd(app *cli.App) *cobra.Command {
 names, and write the digests of all platforms into a lock. No layers are
 downloaded. Entries for other references stay.
 
-Compared with the entry in the lock, lock refuses a tag that was moved, another
-signer, and an older version.`,
+Compared with the entry in the lock, lock refuses other digests of the same
+version, another signer, and an older version, and writes nothing. It prints what
+changed in the lock, before and after.`,
 		Example: `  fleeting-plugin lock --config /etc/gitlab-runner/config.toml
   fleeting-plugin install --locked --config /etc/gitlab-runner/config.toml`,
 		Args: cli.Args(0, -1),
 	}
 	flags := newInstallFlags(app, cmd)
 	opts := changeFlags(cmd)
+	cmd.Flags().BoolVar(&acceptDigests, "accept-digest-change", false, "let the same version have other digests than in the lock")
 	cmd.Flags().StringVar(&file, "lock", "", "lock `FILE` (default "+lockName+" beside the configuration)")
 	cmd.Flags().StringVar(&config, "config", "", "lock every plugin that this runner configuration `FILE` names (default where the runner has it)")
 	cmd.Flags().StringVar(&as, "as", "", "`NAME` that the plugin is installed under")
@@ -84,7 +88,10 @@ signer, and an older version.`,
 		}
 		before := lock
 		locked, err := together(cmd.Context(), refs, func(ref installer.Reference) (installer.Locked, error) {
-			after, err := i.Lock(cmd.Context(), before, ref, installer.LockOptions{As: as, ChangeOptions: *opts})
+			after, err := i.Lock(cmd.Context(), before, ref, installer.LockOptions{As: as, ChangeOptions: *opts, AcceptDigestChange: acceptDigests})
+			if errors.Is(err, installer.ErrMoved) {
+				err = cli.Hint(err, "a version never changes. Ask the publisher why it did, or whether the lock was edited. To write what is published now, add --accept-digest-change")
+			}
 			if err != nil {
 				return installer.Locked{}, err
 			}
@@ -99,19 +106,37 @@ signer, and an older version.`,
 		if err := writeLock(name, lock); err != nil {
 			return err
 		}
-		return printLock(app, name, lock)
+		return printLock(app, name, before, lock)
 	})
 	return cmd
 }
 
-func printLock(app *cli.App, name string, lock installer.Lock) error {
-	return app.Print(lock.Plugins(), func(p *cli.Page) {
-		for _, locked := range lock.Plugins() {
+// lockedEntry is an entry of a lock, with what was changed in it.
+type lockedEntry struct {
+	installer.Locked
+	// Changes are the differences from the entry that the lock had before.
+	Changes []installer.Change `json:"changes,omitempty"`
+}
+
+func printLock(app *cli.App, name string, before, lock installer.Lock) error {
+	entries := []lockedEntry{}
+	for _, locked := range lock.Plugins() {
+		entry := lockedEntry{Locked: locked}
+		if earlier, err := before.Find(locked.Reference); err == nil {
+			entry.Changes = earlier.Changes(locked)
+		}
+		entries = append(entries, entry)
+	}
+	return app.Print(entries, func(p *cli.Page) {
+		for _, entry := range entries {
 			platforms := "1 platform"
-			if n := len(locked.Platforms); n != 1 {
+			if n := len(entry.Platforms); n != 1 {
 				platforms = strconv.Itoa(n) + " platforms"
 			}
-			p.Printf("locked %s at %s for %s\n", locked.Reference, locked.Version, platforms)
+			p.Printf("locked %s at %s for %s\n", entry.Reference, entry.Version, platforms)
+			for _, c := range entry.Changes {
+				p.Printf("  %s: %s → %s\n", c.What, cmp.Or(c.Before, "none"), cmp.Or(c.After, "none"))
+			}
 		}
 		p.Printf("wrote %s\n", name)
 	})
@@ -143,9 +168,9 @@ func explainLocked(ref installer.Reference, lock installer.Lock, err error) erro
 	case errors.Is(err, installer.ErrSignerChanged):
 		return cli.Hint(err, "if the new signer is right, accept it and install again: "+again+" --accept-signer-change")
 	case errors.Is(err, installer.ErrMoved):
-		return cli.Hint(err, "a version never changes. Ask the publisher why it did, or whether the lock was edited. To lock what is published now: "+again)
+		return cli.Hint(err, "a version never changes. Ask the publisher why it did, or whether the lock was edited. To lock what is published now: "+again+" --accept-digest-change")
 	case errors.Is(err, installer.ErrNotFound):
-		return cli.Hint(err, "it was deleted or moved, or the lock was edited. To lock what is published now: "+again)
+		return cli.Hint(err, "it was deleted or moved, or the lock was edited. To lock what is published now: "+again+" --accept-digest-change")
 	}
 	return err
 }

@@ -41,7 +41,7 @@ func results() map[string]any {
 		"inspect":      packager.Report{},
 		"install":      []installer.Installed{},
 		"list":         []listed{},
-		"lock":         []installer.Locked{},
+		"lock":         []lockedEntry{},
 		"login":        map[string]string{},
 		"logout":       map[string]string{},
 		"lookpath":     installer.Installed{},
