@@ -195,8 +195,8 @@ pictures: ## draw the pictures of the docs that have a .dot source (graphviz)
 recordings: ## record the demo on a terminal, for the docs (Linux)
 	$(GO) run ./internal/recording/cmd/record -o docs/recordings/demo -title 'The main job, from source to a running server' $(GO) run ./internal/demo/cmd/demo
 
-release-rehearsal: ## take the steps of a release against services on loopback
-	$(GO) test -count=1 -tags rehearsal -timeout 60m -v ./internal/rehearsal/...
+release-rehearsal: ## run release.yml against services on loopback, and break it (SIGSTORE_LAB)
+	$(GO) test -count=1 -tags rehearsal -timeout 180m -v ./internal/rehearsal/...
 
 include release.mk
 

@@ -19,7 +19,7 @@ login = if [[ -n "$${REGISTRY_USER:-}" ]]; then \
 		$(FLEETING) login "$${RELEASE_REF%%/*}" --username "$$REGISTRY_USER" --password-stdin <<<"$$REGISTRY_PASSWORD"; fi
 
 release-tag: ## verify that the tag of VERSION is signed by a maintainer (RELEASE_SIGNERS)
-	@test -s "$(RELEASE_SIGNERS)" || { echo "make release-tag: $(RELEASE_SIGNERS) has no key: add the maintainers' (CONTRIBUTING.md)" >&2; exit 1; }
+	@test -s "$(RELEASE_SIGNERS)" || { echo "make release-tag: $(RELEASE_SIGNERS) has no key: add a line for each maintainer (CONTRIBUTING.md, Set up releases)" >&2; exit 1; }
 	@[[ "$$(git cat-file -t "refs/tags/v$$VERSION")" == tag ]] || { echo "make release-tag: v$$VERSION is no annotated tag: git tag --sign" >&2; exit 1; }
 	git -c gpg.format=ssh -c gpg.ssh.allowedSignersFile="$(RELEASE_SIGNERS)" verify-tag "v$$VERSION"
 

@@ -15,10 +15,8 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
 )
 
-// The repository and the provenance bundles that the lab's certificates and a
-// release have.
+// The provenance bundles of a release.
 const (
-	labRepository  = "lab-org/lab-plugin"
 	filesBundle    = "provenance.sigstore.json"
 	artifactBundle = "artifact.sigstore.json"
 )
@@ -27,7 +25,9 @@ const (
 // those who judge it.
 type shown struct {
 	dir, tool, roots string
-	lab              *siglab.Lab
+	// subject and repository are those of the certificates.
+	subject, repository string
+	lab                 *siglab.Lab
 }
 
 // verdict is a question, and the answer that every tool must give.
@@ -39,12 +39,12 @@ type verdict struct {
 
 // agreement asks our tool, GitHub's gh and both cosigns about what a release
 // shows: they must all say the same.
-func agreement(t *testing.T, lab *siglab.Lab, checkout string) {
+func agreement(t *testing.T, lab *siglab.Lab, checkout, subject string) {
 	t.Helper()
-	if err := lab.OpenGH(t.Context(), os.Stderr); err != nil {
-		t.Fatal(err)
+	s := shown{
+		dir: filepath.Join(checkout, "build", "dist", "bin"), tool: filepath.Join(t.TempDir(), "fleeting-plugin"),
+		subject: subject, repository: ourRepository, lab: lab,
 	}
-	s := shown{dir: filepath.Join(checkout, "build", "dist", "bin"), tool: filepath.Join(t.TempDir(), "fleeting-plugin"), lab: lab}
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", s.tool, "./cmd/fleeting-plugin")
 	build.Dir = checkout
 	if out, err := build.CombinedOutput(); err != nil {
@@ -86,8 +86,8 @@ func (s shown) doubtful(t *testing.T) []verdict {
 		{name: "renamed", file: made("tool", content), ok: true},
 		{name: "changed", file: made("changed", append(slices.Clone(content), 0))},
 		{name: "cut off", file: made("cut", content[:len(content)-1])},
-		{name: "another identity", file: executable, subject: strings.Replace(siglab.Subject, "v1.2.3", "v1.2.4", 1)},
-		{name: "another repository", file: executable, repository: "lab-org/other-plugin"},
+		{name: "another identity", file: executable, subject: s.subject + "0"},
+		{name: "another repository", file: executable, repository: "radome-io/other-plugin"},
 		{name: "the artifact's bundle", file: executable, bundle: artifactBundle},
 		{name: "an altered statement", file: executable, bundle: made("altered.json", alter(t, bundle, `"payload":"`))},
 		{name: "an altered signature", file: executable, bundle: made("forged.json", alter(t, bundle, `"sig":"ME`))},
@@ -129,10 +129,10 @@ func (s shown) judge(t *testing.T, v verdict) {
 	}
 	file, bundle := within(v.file, ""), within(v.bundle, filesBundle)
 	if v.subject == "" {
-		v.subject = siglab.Subject
+		v.subject = s.subject
 	}
 	if v.repository == "" {
-		v.repository = labRepository
+		v.repository = s.repository
 	}
 	says := func(who string, err error) {
 		t.Helper()
@@ -146,7 +146,7 @@ func (s shown) judge(t *testing.T, v verdict) {
 	_, err := s.lab.GH(t.Context(), "attestation", "verify", file, "--bundle", bundle, "--custom-trusted-root", s.roots,
 		"--repo", v.repository, "--cert-identity", v.subject, "--cert-oidc-issuer", siglab.Issuer)
 	says("gh", err)
-	if v.repository != labRepository || strings.HasSuffix(bundle, ".jsonl") {
+	if v.repository != s.repository || strings.HasSuffix(bundle, ".jsonl") {
 		return // cosign knows neither
 	}
 	for _, major := range []int{2, 3} {
@@ -186,7 +186,7 @@ scope = "registry.example.com/**"
 
 // ghArtifact asks gh about what is in the registry: with the bundles there, and
 // with the one that the release shows.
-func ghArtifact(t *testing.T, lab *siglab.Lab, checkout, reference, image string) {
+func ghArtifact(t *testing.T, lab *siglab.Lab, checkout, subject, reference, image string) {
 	t.Helper()
 	roots, err := lab.TrustedRootLines(t.TempDir())
 	if err != nil {
@@ -198,16 +198,16 @@ func ghArtifact(t *testing.T, lab *siglab.Lab, checkout, reference, image string
 		from                     []string
 		ok                       bool
 	}{
-		{"artifact, by the registry's bundles", reference, siglab.Subject, []string{"--bundle-from-oci"}, true},
-		{"artifact, by the bundle shown", reference, siglab.Subject, []string{"--bundle", filepath.Join(dir, artifactBundle)}, true},
-		{"image, by the registry's bundles", image, siglab.Subject, []string{"--bundle-from-oci"}, true},
-		{"artifact, by another identity", reference, siglab.Subject + "4", []string{"--bundle-from-oci"}, false},
-		{"artifact, by the files' bundle", reference, siglab.Subject, []string{"--bundle", filepath.Join(dir, filesBundle)}, false},
-		{"image, by the artifact's bundle", image, siglab.Subject, []string{"--bundle", filepath.Join(dir, artifactBundle)}, false},
+		{"artifact, by the registry's bundles", reference, subject, []string{"--bundle-from-oci"}, true},
+		{"artifact, by the bundle shown", reference, subject, []string{"--bundle", filepath.Join(dir, artifactBundle)}, true},
+		{"image, by the registry's bundles", image, subject, []string{"--bundle-from-oci"}, true},
+		{"artifact, by another identity", reference, subject + "4", []string{"--bundle-from-oci"}, false},
+		{"artifact, by the files' bundle", reference, subject, []string{"--bundle", filepath.Join(dir, filesBundle)}, false},
+		{"image, by the artifact's bundle", image, subject, []string{"--bundle", filepath.Join(dir, artifactBundle)}, false},
 	} {
 		out, err := lab.GH(t.Context(), append([]string{
 			"attestation", "verify", "oci://" + c.reference, "--custom-trusted-root", roots,
-			"--repo", labRepository, "--cert-identity", c.subject, "--cert-oidc-issuer", siglab.Issuer,
+			"--repo", ourRepository, "--cert-identity", c.subject, "--cert-oidc-issuer", siglab.Issuer,
 		}, c.from...)...)
 		if (err == nil) != c.ok {
 			t.Errorf("%s: gh says %v\n%s; want accepted = %v", c.name, err, out, c.ok)

@@ -3,9 +3,8 @@
 package rehearsal_test
 
 import (
-	"encoding/json"
+	"context"
 	"net/http"
-	"net/http/httptest"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,10 +13,14 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
 )
 
+// labRepository is the repository that the lab's certificates name.
+const labRepository = "lab-org/lab-plugin"
+
 // forge is what a pipeline and its users see of the forge that the source lies
-// on: the repository over HTTP, and variables.
+// on: the repository, by the name that the certificates have, and variables.
 type forge struct {
-	url, commit, version string
+	hosts           *hosts
+	commit, version string
 }
 
 // serveGit serves the repository in dir as a server of static files does, for
@@ -25,53 +28,37 @@ type forge struct {
 func serveGit(t *testing.T, dir, version string) forge {
 	t.Helper()
 	root := t.TempDir()
-	bare := filepath.Join(root, "group", "plugin")
+	bare := filepath.Join(root, labRepository)
 	git(t, "", "clone", "-q", "--bare", dir, bare)
 	git(t, bare, "update-server-info")
-	server := httptest.NewServer(http.FileServer(http.Dir(root)))
-	t.Cleanup(server.Close)
-	return forge{server.URL, git(t, dir, "rev-parse", "HEAD"), version}
+	h := newHosts(t, map[string]http.Handler{"github.com": http.FileServer(http.Dir(root))})
+	return forge{h, git(t, dir, "rev-parse", "HEAD"), version}
 }
 
 // github are the variables of a job of GitHub Actions.
 func (f forge) github() []string {
 	return []string{
-		"GITHUB_ACTIONS=true", "GITHUB_SERVER_URL=" + f.url, "GITHUB_REPOSITORY=group/plugin", "GITHUB_REPOSITORY_OWNER=group",
+		"GITHUB_ACTIONS=true", "GITHUB_SERVER_URL=https://github.com", "GITHUB_REPOSITORY=" + labRepository, "GITHUB_REPOSITORY_OWNER=lab-org",
 		"GITHUB_REF=refs/tags/v" + f.version, "GITHUB_SHA=" + f.commit, "GITHUB_RUN_ID=1", "GITHUB_RUN_ATTEMPT=1",
-		"GITHUB_WORKFLOW_REF=group/plugin/.github/workflows/release.yml@refs/tags/v" + f.version,
+		"GITHUB_WORKFLOW_REF=" + labRepository + "/.github/workflows/release.yml@refs/tags/v" + f.version,
 	}
 }
 
 // gitlab are the variables of a job of GitLab CI.
-func (f forge) gitlab(registry string) []string {
-	return []string{
-		"GITLAB_CI=true", "CI_SERVER_URL=" + f.url, "CI_PROJECT_URL=" + f.url + "/group/plugin", "CI_PROJECT_NAME=plugin",
-		"CI_COMMIT_TAG=v" + f.version, "CI_COMMIT_REF_NAME=v" + f.version, "CI_COMMIT_SHA=" + f.commit, "CI_RUNNER_ID=1",
-		"CI_JOB_URL=" + f.url + "/group/plugin/-/jobs/1", "CI_REGISTRY=" + siglab.Registry, "CI_REGISTRY_IMAGE=" + registry,
-		"CI_REGISTRY_USER=job", "CI_REGISTRY_PASSWORD=token",
+func (f forge) gitlab(registry, token string) map[string]string {
+	const address = "https://github.com"
+	return map[string]string{
+		"GITLAB_CI": "true", "CI_SERVER_URL": address, "CI_PROJECT_URL": address + "/" + labRepository, "CI_PROJECT_NAME": "lab-plugin",
+		"CI_COMMIT_TAG": "v" + f.version, "CI_COMMIT_REF_NAME": "v" + f.version, "CI_COMMIT_SHA": f.commit, "CI_RUNNER_ID": "1",
+		"CI_JOB_URL": address + "/" + labRepository + "/-/jobs/1", "CI_REGISTRY": siglab.Registry, "CI_REGISTRY_IMAGE": registry,
+		"CI_REGISTRY_USER": "job", "CI_REGISTRY_PASSWORD": "token", "SIGSTORE_ID_TOKEN": token,
 	}
 }
 
-// tokenService answers as GitHub's does, and returns the variables that lead to
-// it.
-func tokenService(t *testing.T, lab *siglab.Lab, commit string) []string {
+// labTokens are tokens of the lab's repository at a commit.
+func labTokens(t *testing.T, lab *siglab.Lab, commit string) []string {
 	t.Helper()
-	const bearer = "request-token"
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Authorization") != "Bearer "+bearer || r.URL.Query().Get("audience") != "sigstore" {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		token, err := lab.TokenAt(r.Context(), commit)
-		if err == nil {
-			err = json.NewEncoder(w).Encode(map[string]string{"value": token})
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(server.Close)
-	return []string{"ACTIONS_ID_TOKEN_REQUEST_URL=" + server.URL + "/?api-version=2", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=" + bearer}
+	return tokenService(t, func(ctx context.Context) (string, error) { return lab.TokenAt(ctx, commit) })
 }
 
 func git(t *testing.T, dir string, args ...string) string {

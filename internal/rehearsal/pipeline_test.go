@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/rehearsal/actions"
 )
 
 const (
@@ -110,63 +110,32 @@ func (m machine) buildDummy(t *testing.T) (dist, version string) {
 	return dist, strings.TrimPrefix(strings.TrimSpace(out), "v")
 }
 
-// fill puts values into a text that asks for them between opening and
-// closing.
-func fill(t *testing.T, text, opening, closing string, values map[string]string) string {
-	t.Helper()
-	pattern := regexp.MustCompile(regexp.QuoteMeta(opening) + ` *([a-z_.-]+) *` + regexp.QuoteMeta(closing))
-	return pattern.ReplaceAllStringFunc(text, func(found string) string {
-		name := pattern.FindStringSubmatch(found)[1]
-		value, ok := values[name]
-		if !ok {
-			t.Fatalf("%s has no value", name)
-		}
-		return value
-	})
-}
-
-// runAction runs the steps of our action as GitHub does, and returns its
-// outputs. The step that installs Go is left out: Go is here.
+// runAction runs the script of our action as GitHub does, and returns its outputs.
+// The step that installs Go is left out: Go is here.
 func (m machine) runAction(t *testing.T, dir string, env []string, with map[string]string) string {
 	t.Helper()
-	path := filepath.Join(m.work, "source", ".github", "actions", "publish")
-	var definition struct {
-		Inputs map[string]struct {
-			Default string `yaml:"default"`
-		} `yaml:"inputs"`
-		Runs struct {
-			Steps []struct {
-				Run string            `yaml:"run"`
-				Env map[string]string `yaml:"env"`
-			} `yaml:"steps"`
-		} `yaml:"runs"`
-	}
-	if err := yaml.Unmarshal(read(t, filepath.Join(path, "action.yml")), &definition); err != nil {
+	folder := filepath.Join(m.work, "source", ".github", "actions", "publish")
+	definition, err := actions.ParseAction(read(t, filepath.Join(folder, "action.yml")))
+	if err != nil {
 		t.Fatal(err)
 	}
-	values := map[string]string{"github.action_path": path, "github.actor": "actor", "github.token": ""}
-	for name, input := range definition.Inputs {
-		values["inputs."+name] = fill(t, input.Default, "${{", "}}", values)
-	}
-	for name, value := range with {
-		if _, ok := definition.Inputs[name]; !ok {
-			t.Fatalf("the action has no input %s", name)
-		}
-		values["inputs."+name] = value
+	script, variables, err := definition.Script(with, map[string]string{"github.action_path": folder, "github.actor": "actor", "github.token": ""})
+	if err != nil {
+		t.Fatal(err)
 	}
 	output := filepath.Join(m.work, "output")
 	write(t, output, "")
-	for _, step := range definition.Runs.Steps {
-		if step.Run == "" {
-			continue
-		}
-		env := append(slices.Clone(env), "GITHUB_OUTPUT="+output)
-		for name, value := range step.Env {
-			env = append(env, name+"="+fill(t, value, "${{", "}}", values))
-		}
-		t.Log(m.bash(t, dir, env, fill(t, step.Run, "${{", "}}", values)))
-	}
+	t.Log(m.bash(t, dir, slices.Concat(env, list(variables), []string{"GITHUB_OUTPUT=" + output, "GITHUB_ACTION_PATH=" + folder}), script))
 	return string(read(t, output))
+}
+
+// list returns variables as NAME=VALUE.
+func list(variables map[string]string) []string {
+	var all []string
+	for name, value := range variables {
+		all = append(all, name+"="+value)
+	}
+	return all
 }
 
 // action publishes the dummy plugin with the GitHub Action.
@@ -177,8 +146,8 @@ func action(t *testing.T, lab *siglab.Lab) {
 	reference, forge := newReference("dummy", dummyVersion), serveGit(t, filepath.Join(m.work, "source"), dummyVersion)
 	var outputs string
 	step(t, "action", func() {
-		outputs = m.runAction(t, m.work, slices.Concat(forge.github(), tokenService(t, lab, forge.commit)), map[string]string{
-			"dist": dist, "reference": reference, "flags": labFlags(lab),
+		outputs = m.runAction(t, m.work, slices.Concat(forge.github(), labTokens(t, lab, forge.commit)), map[string]string{
+			"dist": dist, "reference": reference, "flags": keylessFlags(lab),
 		})
 	})
 	if !regexp.MustCompile(`^digest=sha256:[0-9a-f]{64}\n$`).MatchString(outputs) {
@@ -186,12 +155,9 @@ func action(t *testing.T, lab *siglab.Lab) {
 	}
 	m.installs(t, lab, reference, dummyVersion)
 	for _, v := range []int{2, 3} {
-		cosign(t, lab, v, reference)
+		cosign(t, lab, v, siglab.Subject, reference)
 	}
 }
-
-// labFlags go where a job has its identity from the pipeline.
-func labFlags(lab *siglab.Lab) string { return strings.TrimPrefix(keylessFlags(lab), "--keyless ") }
 
 // installs installs what was published as a user does, and starts it.
 func (m machine) installs(t *testing.T, lab *siglab.Lab, reference, as string) {
@@ -213,47 +179,18 @@ func component(t *testing.T, lab *siglab.Lab) {
 	m := newMachine(t)
 	dist, dummyVersion := m.buildDummy(t)
 	reference, forge := newReference("dummy", dummyVersion), serveGit(t, filepath.Join(m.work, "source"), dummyVersion)
-	header, body, _ := strings.Cut(string(read(t, filepath.Join(m.work, "source", "templates", "publish.yml"))), "\n---\n")
-	var spec struct {
-		Spec struct {
-			Inputs map[string]struct {
-				Default string `yaml:"default"`
-			} `yaml:"inputs"`
-		} `yaml:"spec"`
-	}
-	if err := yaml.Unmarshal([]byte(header), &spec); err != nil {
-		t.Fatal(err)
-	}
-	values := map[string]string{}
-	for name, input := range spec.Spec.Inputs {
-		values["inputs."+name] = input.Default
-	}
-	values["inputs.dist"], values["inputs.tool-version"], values["inputs.flags"] = dist, "v"+version, labFlags(lab)
-	var jobs map[string]struct {
-		Variables map[string]string `yaml:"variables"`
-		Script    []string          `yaml:"script"`
-	}
-	if err := yaml.Unmarshal([]byte(fill(t, body, "$[[", "]]", values)), &jobs); err != nil {
-		t.Fatal(err)
-	}
-	job := jobs["publish-fleeting-plugin"]
 	token, err := lab.TokenAt(t.Context(), forge.commit)
 	if err != nil {
 		t.Fatal(err)
 	}
-	variables := map[string]string{"SIGSTORE_ID_TOKEN": token}
-	for _, pair := range forge.gitlab(strings.TrimSuffix(reference, ":"+dummyVersion)) {
-		name, value, _ := strings.Cut(pair, "=")
-		variables[name] = value
+	variables := forge.gitlab(strings.TrimSuffix(reference, ":"+dummyVersion), token)
+	content := read(t, filepath.Join(m.work, "source", "templates", "publish.yml"))
+	script, env, err := actions.Component(content, "publish-fleeting-plugin", map[string]string{"dist": dist, "tool-version": "v" + version}, variables)
+	if err != nil {
+		t.Fatal(err)
 	}
-	var env []string
-	for name, value := range variables {
-		env = append(env, name+"="+value)
-	}
-	for name, value := range job.Variables {
-		env = append(env, name+"="+os.Expand(value, func(name string) string { return variables[name] }))
-	}
-	step(t, "component", func() { t.Log(m.bash(t, m.work, env, job.Script...)) })
+	env["FLAGS"] = keylessFlags(lab)
+	step(t, "component", func() { t.Log(m.bash(t, m.work, list(env), script)) })
 	m.installs(t, lab, reference, dummyVersion)
 }
 
@@ -271,13 +208,15 @@ func template(t *testing.T, lab *siglab.Lab) {
 	git(t, repository, "commit", "-q", "-m", "first")
 	git(t, repository, "tag", "v"+version)
 	forge, reference := serveGit(t, repository, version), newReference("acme", version)
-	step(t, "template: test and build", func() { m.bash(t, repository, nil, "make test dist") })
+	step(t, "template: test and build", func() { m.bash(t, repository, nil, "make test dist", "make -s ldflags >ldflags.txt") })
 	step(t, "template: publish", func() {
-		m.runAction(t, repository, slices.Concat(forge.github(), tokenService(t, lab, forge.commit)), map[string]string{
-			"dist": "dist", "reference": reference, "tool-version": "v" + version, "flags": labFlags(lab), "ldflags-command": "make -s ldflags",
+		m.runAction(t, repository, slices.Concat(forge.github(), labTokens(t, lab, forge.commit)), map[string]string{
+			"dist": "dist", "reference": reference, "tool-version": "v" + version, "flags": keylessFlags(lab), "ldflags-file": "ldflags.txt",
 		})
 	})
 	m.installs(t, lab, reference, version)
 	policy := writePolicy(t, lab)
-	step(t, "template: rebuild", func() { t.Log(m.bash(t, m.work, nil, "fleeting-plugin rebuild --policy "+policy+" "+reference)) })
+	step(t, "template: rebuild", func() {
+		t.Log(m.bash(t, m.work, forge.hosts.env(), "fleeting-plugin rebuild --policy "+policy+" "+reference))
+	})
 }

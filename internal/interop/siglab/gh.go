@@ -46,6 +46,9 @@ func (l *Lab) OpenGH(ctx context.Context, log io.Writer) error {
 	return err
 }
 
+// GHPath is the program that [Lab.OpenGH] builds.
+func (l *Lab) GHPath() string { return l.gh() }
+
 func (l *Lab) gh() string { return l.Path("bin", "gh-"+GHVersion) }
 
 func goCommand(ctx context.Context, dir string, log io.Writer, args ...string) ([]byte, error) {

@@ -152,8 +152,16 @@ func (l *Lab) TokenAt(ctx context.Context, commit string) (string, error) {
 	return l.token(ctx, url.Values{"ref": {"refs/tags/v1.2.3"}, "sha": {commit}})
 }
 
+// TokenOf gets one for release.yml of another repository, OWNER/NAME, at a git ref
+// and a commit.
+func (l *Lab) TokenOf(ctx context.Context, repository, ref, commit string) (string, error) {
+	return l.token(ctx, url.Values{"repo": {repository}, "ref": {ref}, "sha": {commit}})
+}
+
 func (l *Lab) token(ctx context.Context, q url.Values) (string, error) {
-	q.Set("repo", "lab-org/lab-plugin")
+	if !q.Has("repo") {
+		q.Set("repo", "lab-org/lab-plugin")
+	}
 	q.Set("workflow", "release.yml")
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, Issuer+"/token?"+q.Encode(), http.NoBody)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -239,18 +238,8 @@ func TestReleaseWorkflow(t *testing.T) {
 func TestEveryLineOfTheWorkflowCounts(t *testing.T) {
 	t.Parallel()
 	content := read(t, top+"/.github/workflows/release.yml")
-	// What a run in which all is well does not depend on, and steps that need nothing
-	// of the next.
-	spared := []string{
-		"if-no-files-found: error", "name: release",
-		"build: comes later: - run: make release-look", "check: comes later: - uses: actions/download-artifact",
-		"publish: comes later: - uses: actions/setup-go", "check: comes later: - uses: actions/setup-go",
-	}
-	mutants := breakWorkflow(t, content)
+	mutants := actions.Mutants(content)
 	for name, mutant := range mutants {
-		if slices.ContainsFunc(spared, func(line string) bool { return strings.Contains(lineNumber.ReplaceAllString(name, ""), line) }) {
-			continue
-		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if err := rehearse(t, mutant); err == nil {
@@ -261,53 +250,7 @@ func TestEveryLineOfTheWorkflowCounts(t *testing.T) {
 	if len(mutants) < 150 {
 		t.Errorf("only %d ways to break it", len(mutants))
 	}
-	t.Logf("%d ways to break release.yml, %d lines spared", len(mutants), len(spared))
-}
-
-var lineNumber = regexp.MustCompile(`line \d+: `)
-
-// breakWorkflow returns a workflow for each line that is left out, with what
-// belongs to it, and for each step that fails or changes places with the next.
-func breakWorkflow(t *testing.T, content []byte) map[string][]byte {
-	t.Helper()
-	lines := strings.SplitAfter(strings.TrimSuffix(string(content), "\n"), "\n")
-	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
-	// end returns the line behind what belongs to a line.
-	end := func(i int) int {
-		n := i + 1
-		for n < len(lines) && (strings.TrimSpace(lines[n]) == "" || indent(lines[n]) > indent(lines[i])) {
-			n++
-		}
-		return n
-	}
-	mutants := map[string][]byte{}
-	job := ""
-	add := func(what string, i int, parts ...[]string) {
-		name, _, _ := strings.Cut(strings.TrimSpace(lines[i]), " # ")
-		name = fmt.Sprintf("%s: %s: line %d: %s", job, what, i+1, name)
-		mutants[name] = []byte(strings.Join(slices.Concat(parts...), ""))
-	}
-	for i, line := range lines {
-		trimmed := strings.TrimSpace(line)
-		if trimmed == "" || strings.HasPrefix(trimmed, "#") {
-			continue
-		}
-		if indent(line) == 2 && !strings.HasPrefix(trimmed, "push:") {
-			job = strings.TrimSuffix(trimmed, ":")
-		}
-		n := end(i)
-		add("without", i, lines[:i], lines[n:])
-		if !strings.HasPrefix(trimmed, "- ") {
-			continue
-		}
-		add("fails", i, lines[:i], []string{"      - run: exit 1\n"}, lines[n:])
-		add("does nothing", i, lines[:i], []string{"      - run: make\n"}, lines[n:])
-		if n < len(lines) && strings.HasPrefix(lines[n], "      - ") {
-			next := end(n)
-			add("comes later", i, lines[:i], lines[n:next], lines[i:n], lines[next:])
-		}
-	}
-	return mutants
+	t.Logf("%d ways to break release.yml", len(mutants))
 }
 
 // difference shows where two texts part.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path"
@@ -100,6 +101,12 @@ func (r *Runner) RunJob(ctx context.Context, name string, steps int) error {
 		}
 	}
 	return nil
+}
+
+// Keep forgets what jobs have uploaded, except for those named: the next run has
+// only that of theirs.
+func (r *Runner) Keep(jobs ...string) {
+	maps.DeleteFunc(r.shared, func(_, by string) bool { return !slices.Contains(jobs, by) })
 }
 
 func (r *Runner) newMachine(name string) (*machine, error) {
