@@ -12,6 +12,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // Alias is where one of the moving tags stands after a push.
@@ -28,8 +29,8 @@ type Alias struct {
 }
 
 // fixed warns of the aliases that the registry did not move.
-func fixed(repo Repository, aliases []Alias) []Warning {
-	var warnings []Warning
+func fixed(repo Repository, aliases []Alias) []dist.Warning {
+	var warnings []dist.Warning
 	for _, a := range aliases {
 		if a.Fixed == "" {
 			continue
@@ -38,7 +39,7 @@ func fixed(repo Repository, aliases []Alias) []Warning {
 		if !a.Version.IsZero() {
 			at = a.Version.String()
 		}
-		warnings = append(warnings, Warning{repo.Name() + ":" + a.Tag, fmt.Sprintf(
+		warnings = append(warnings, dist.Warning{Subject: repo.Name() + ":" + a.Tag, Message: fmt.Sprintf(
 			"the alias stays on %s: %s; fleeting-plugin resolves versions itself and is not affected, installers that read the tag get that one; --no-aliases moves no aliases",
 			at, a.Fixed)})
 	}
@@ -221,7 +222,7 @@ func (a *aliaser) decide(ctx context.Context, tags []string, early bool) ([]deci
 	versions := versionsOf(tags)
 	var all []decision
 	var problems []error
-	for _, name := range a.own.version.Aliases() {
+	for _, name := range Aliases(a.own.version) {
 		d := decision{alias: name}
 		var err error
 		if d.target, err = a.highest(ctx, name, versions); err != nil {
@@ -257,7 +258,7 @@ func (a *aliaser) highest(ctx context.Context, alias string, versions []taggedVe
 		if v.version.Compare(a.own.version) <= 0 {
 			break
 		}
-		if !slices.Contains(v.version.Aliases(), alias) || a.passed[v.tag] != "" {
+		if !slices.Contains(Aliases(v.version), alias) || a.passed[v.tag] != "" {
 			continue
 		}
 		if looked++; looked > candidateLimit {
@@ -283,18 +284,18 @@ func (a *aliaser) highest(ctx context.Context, alias string, versions []taggedVe
 }
 
 // warnings name the tags that were not counted.
-func (a *aliaser) warnings() []Warning {
-	var all []Warning
+func (a *aliaser) warnings() []dist.Warning {
+	var all []dist.Warning
 	for tag, why := range a.passed {
-		all = append(all, Warning{a.repo.Name() + ":" + tag, "it is not counted as a version: it is " + why})
+		all = append(all, dist.Warning{Subject: a.repo.Name() + ":" + tag, Message: "it is not counted as a version: it is " + why})
 	}
-	slices.SortFunc(all, func(a, b Warning) int { return strings.Compare(a.Subject, b.Subject) })
+	slices.SortFunc(all, func(a, b dist.Warning) int { return strings.Compare(a.Subject, b.Subject) })
 	return all
 }
 
 // plan says where the aliases would stand after the version was published.
-func (a *aliaser) plan(ctx context.Context) ([]Alias, []Warning, error) {
-	if a.own.version.Prerelease() {
+func (a *aliaser) plan(ctx context.Context) ([]Alias, []dist.Warning, error) {
+	if a.own.version.IsPrerelease() {
 		return []Alias{}, nil, nil
 	}
 	tags, limits, err := a.list(ctx)
@@ -311,7 +312,7 @@ func (a *aliaser) plan(ctx context.Context) ([]Alias, []Warning, error) {
 
 // list returns the tags of the repository. Where they cannot be listed, the
 // aliases are only compared with what they point to.
-func (a *aliaser) list(ctx context.Context) ([]string, []Warning, error) {
+func (a *aliaser) list(ctx context.Context) ([]string, []dist.Warning, error) {
 	tags, err := a.repo.Tags(ctx)
 	if ociregistry.ListingRefused(err) {
 		if errors.Is(err, ociregistry.ErrNotFound) {
@@ -319,7 +320,7 @@ func (a *aliaser) list(ctx context.Context) ([]string, []Warning, error) {
 				return nil, nil, nil // there is no repository yet
 			}
 		}
-		return nil, []Warning{{a.repo.Name(), "the registry does not list tags, so aliases were only compared with what they pointed to; another release at the same time may have been missed"}}, nil
+		return nil, []dist.Warning{{Subject: a.repo.Name(), Message: "the registry does not list tags, so aliases were only compared with what they pointed to; another release at the same time may have been missed"}}, nil
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the versions: %w", err)
@@ -332,9 +333,9 @@ func (a *aliaser) list(ctx context.Context) ([]string, []Warning, error) {
 // version tag before it reads the tags, so whoever writes an alias last sees all
 // versions when it looks again. Before each round, still says whether the version
 // is still published.
-func (a *aliaser) settle(ctx context.Context, still func() error, report func(Event)) ([]Alias, []Warning, error) {
+func (a *aliaser) settle(ctx context.Context, still func() error, report func(Event)) ([]Alias, []dist.Warning, error) {
 	all := []Alias{}
-	if a.own.version.Prerelease() {
+	if a.own.version.IsPrerelease() {
 		return all, nil, still()
 	}
 	for range aliasRounds {

@@ -112,7 +112,7 @@ func fill(t *testing.T, r *rand.Rand, repo *ociregistry.Repository) map[string]t
 		vouched[x.digest] = x.vouched
 		have[under] = x
 		// Aliases, mostly where they belong.
-		for _, alias := range version(t, x.version).Aliases() {
+		for _, alias := range packager.Aliases(version(t, x.version)) {
 			if had, there := have[alias]; r.IntN(3) > 0 && (x.ofDemo() || r.IntN(3) == 0) && (!there || had.version < x.version || r.IntN(4) == 0) {
 				have[alias] = x
 			}
@@ -129,11 +129,11 @@ func fill(t *testing.T, r *rand.Rand, repo *ociregistry.Repository) map[string]t
 func expected(t *testing.T, have map[string]thing, v string, own digest.Digest) (aliases map[string]thing, taken []string) {
 	t.Helper()
 	aliases = map[string]thing{}
-	for _, alias := range version(t, v).Aliases() {
+	for _, alias := range packager.Aliases(version(t, v)) {
 		best := thing{digest: own, version: v}
 		for name, x := range have {
 			tagged, err := packager.ParseVersion(name)
-			if err != nil || !x.ofDemo() || !slices.Contains(tagged.Aliases(), alias) || tagged.Compare(version(t, x.version)) != 0 {
+			if err != nil || !x.ofDemo() || !slices.Contains(packager.Aliases(tagged), alias) || tagged.Compare(version(t, x.version)) != 0 {
 				continue
 			}
 			if c := tagged.Compare(version(t, best.version)); c > 0 || c == 0 && best.digest != own && len(name) == len(tagged.String()) {
@@ -169,13 +169,13 @@ func oneCase(t *testing.T, r *rand.Rand, name string, repo *ociregistry.Reposito
 	before := tags(t, repo)
 	delete(before, v)
 	options := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), SkipSBOM: true}, Vouch: vouch, Replace: true, DryRun: true}
-	dist := distOf(t, v)
-	planned, planErr := packager.Release(t.Context(), dist, version(t, v), repo, options)
+	scanned := distOf(t, v)
+	planned, planErr := packager.Release(t.Context(), scanned, version(t, v), repo, options)
 	var done packager.Pushed
 	var err error
 	if r.IntN(3) == 0 {
 		layout := filepath.Join(t.TempDir(), "layout")
-		if _, err := packager.Pack(t.Context(), dist, version(t, v), layout, packager.PackOptions{Metadata: metadata(), SkipSBOM: true}); err != nil {
+		if _, err := packager.Pack(t.Context(), scanned, version(t, v), layout, packager.PackOptions{Metadata: metadata(), SkipSBOM: true}); err != nil {
 			t.Fatal(err)
 		}
 		var pushed *packager.Pushed
@@ -185,7 +185,7 @@ func oneCase(t *testing.T, r *rand.Rand, name string, repo *ociregistry.Reposito
 	} else {
 		options.DryRun = false
 		var released *packager.Released
-		if released, err = packager.Release(t.Context(), dist, version(t, v), repo, options); err == nil {
+		if released, err = packager.Release(t.Context(), scanned, version(t, v), repo, options); err == nil {
 			done = released.Pushed
 		}
 	}

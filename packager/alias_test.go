@@ -12,7 +12,9 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // publish releases versions one after the other, and returns what each tag
@@ -170,11 +172,11 @@ func TestAliasesByContent(t *testing.T) {
 					return "it is a stranger's", nil
 				},
 			}
-			dist := distOf(t, "1.6.0")
+			scanned := distOf(t, "1.6.0")
 			options.DryRun = true
-			planned, planErr := packager.Release(t.Context(), dist, version(t, "1.6.0"), repo, options)
+			planned, planErr := packager.Release(t.Context(), scanned, version(t, "1.6.0"), repo, options)
 			options.DryRun = false
-			done, err := packager.Release(t.Context(), dist, version(t, "1.6.0"), repo, options)
+			done, err := packager.Release(t.Context(), scanned, version(t, "1.6.0"), repo, options)
 			if tt.refused {
 				for _, err := range []error{planErr, err} {
 					taken, ok := errors.AsType[*packager.AliasError](err)
@@ -193,7 +195,7 @@ func TestAliasesByContent(t *testing.T) {
 			if plan, run := fmt.Sprint(planned.Aliases), fmt.Sprint(done.Aliases); plan != run {
 				t.Errorf("aliases: planned %s, done %s", plan, run)
 			}
-			for _, warnings := range [][]packager.Warning{planned.Warnings, done.Warnings} {
+			for _, warnings := range [][]dist.Warning{planned.Warnings, done.Warnings} {
 				if text := fmt.Sprint(warnings); !strings.Contains(text, ":"+tt.tag+": it is not counted as a version: ") || !strings.Contains(text, tt.want) {
 					t.Errorf("warnings %v, want %q", warnings, tt.want)
 				}
@@ -230,10 +232,10 @@ func tag(t testing.TB, repo *ociregistry.Repository, d digest.Digest, name strin
 	}
 }
 
-func distOf(t testing.TB, v string) *packager.Dist {
+func distOf(t testing.TB, v string) *dist.Dist {
 	t.Helper()
 	dir := t.TempDir()
-	writeFile(t, dir+"/linux/amd64/plugin", append(elfFile(), v...), 0o755)
+	sampleplugin.Write(t, dir+"/linux/amd64/plugin", append(sampleplugin.ELF(), v...), 0o755)
 	return scan(t, dir)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +14,9 @@ import (
 
 	"github.com/opencontainers/go-digest"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/contextio"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
@@ -44,13 +47,13 @@ type AttestedFile struct {
 //
 // The files have different names, since those are all that a subject keeps of a
 // path. A bundle that is there already is replaced if it says the same type of
-// thing about the same files, otherwise it is an [*InputError], as is a file that
+// thing about the same files, otherwise it is an [*dist.InputError], as is a file that
 // cannot be read. Errors of signing are those of [Sign]; after any error, the
 // bundle is as it was before.
 func AttestFiles(ctx context.Context, files []string, bundle string, s *Signer, p Predicate) (*AttestedFiles, error) {
 	out := &AttestedFiles{Bundle: bundle, PredicateType: p.Type}
 	if len(files) == 0 {
-		return nil, &InputError{Path: bundle, Problem: "an attestation about no file"}
+		return nil, &dist.InputError{Path: bundle, Problem: "an attestation about no file"}
 	}
 	for _, path := range files {
 		f, err := subjectFile(ctx, path)
@@ -58,7 +61,7 @@ func AttestFiles(ctx context.Context, files []string, bundle string, s *Signer, 
 			return nil, err
 		}
 		if slices.ContainsFunc(out.Files, func(o AttestedFile) bool { return o.Name == f.Name }) {
-			return nil, &InputError{Path: path, Problem: "is the second file of this name", Remedy: "name each file once, and give each a name of its own"}
+			return nil, &dist.InputError{Path: path, Problem: "is the second file of this name", Remedy: "name each file once, and give each a name of its own"}
 		}
 		out.Files = append(out.Files, f)
 	}
@@ -81,14 +84,22 @@ func AttestFiles(ctx context.Context, files []string, bundle string, s *Signer, 
 func subjectFile(ctx context.Context, path string) (AttestedFile, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return AttestedFile{}, &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+		return AttestedFile{}, &dist.InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
 	}
 	if !info.Mode().IsRegular() {
-		return AttestedFile{}, &InputError{Path: path, Problem: "is not a regular file (" + info.Mode().Type().String() + ")"}
+		return AttestedFile{}, &dist.InputError{Path: path, Problem: "is not a regular file (" + info.Mode().Type().String() + ")"}
 	}
-	var s sums
-	sum, err := s.of(ctx, file{path: path, size: info.Size(), found: info})
-	return AttestedFile{Name: filepath.Base(path), Digest: digest.NewDigestFromEncoded(digest.SHA256, sum), Size: info.Size()}, err
+	f, err := os.Open(path)
+	if err != nil {
+		return AttestedFile{}, &dist.InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+	}
+	defer f.Close() //nolint:errcheck // read only
+	sum := digest.SHA256.Digester()
+	n, err := io.Copy(sum.Hash(), contextio.Reader(ctx, f))
+	if err == nil && n != info.Size() {
+		err = &dist.InputError{Path: path, Problem: "changed while it was read", Remedy: "build first, and let nothing else write there"}
+	}
+	return AttestedFile{Name: filepath.Base(path), Digest: sum.Digest(), Size: n}, err
 }
 
 // bundleLimit bounds what is read of a file that is to be replaced, in bytes.
@@ -100,7 +111,7 @@ func (a *AttestedFiles) mayReplace() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	other := &InputError{
+	other := &dist.InputError{
 		Path: a.Bundle, Problem: "is there, and is not an attestation of this type about these files",
 		Remedy: "write to another file, or remove this one",
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // TestAttestFiles reads the statement that a bundle makes, and holds that what
@@ -64,15 +65,15 @@ func TestAttestFiles(t *testing.T) {
 		ctx    context.Context //nolint:containedctx // a case's input
 		want   error
 	}{
-		"no file":           {nil, bundle, provenance, t.Context(), packager.ErrInput},
-		"a missing file":    {[]string{path("nowhere")}, bundle, provenance, t.Context(), packager.ErrInput},
-		"a folder":          {[]string{dir}, bundle, provenance, t.Context(), packager.ErrInput},
-		"twice the same":    {[]string{path("tool"), path("tool")}, bundle, provenance, t.Context(), packager.ErrInput},
-		"fewer files":       {[]string{path("tool")}, bundle, provenance, t.Context(), packager.ErrInput},
-		"other files":       {[]string{path("tool"), path("notes")}, bundle, provenance, t.Context(), packager.ErrInput},
-		"something else":    {[]string{path("tool"), path("tool.spdx.json")}, bundle, bom, t.Context(), packager.ErrInput},
-		"over a folder":     {[]string{path("tool")}, dir, provenance, t.Context(), packager.ErrInput},
-		"over a file":       {[]string{path("tool")}, path("notes"), provenance, t.Context(), packager.ErrInput},
+		"no file":           {nil, bundle, provenance, t.Context(), dist.ErrInput},
+		"a missing file":    {[]string{path("nowhere")}, bundle, provenance, t.Context(), dist.ErrInput},
+		"a folder":          {[]string{dir}, bundle, provenance, t.Context(), dist.ErrInput},
+		"twice the same":    {[]string{path("tool"), path("tool")}, bundle, provenance, t.Context(), dist.ErrInput},
+		"fewer files":       {[]string{path("tool")}, bundle, provenance, t.Context(), dist.ErrInput},
+		"other files":       {[]string{path("tool"), path("notes")}, bundle, provenance, t.Context(), dist.ErrInput},
+		"something else":    {[]string{path("tool"), path("tool.spdx.json")}, bundle, bom, t.Context(), dist.ErrInput},
+		"over a folder":     {[]string{path("tool")}, dir, provenance, t.Context(), dist.ErrInput},
+		"over a file":       {[]string{path("tool")}, path("notes"), provenance, t.Context(), dist.ErrInput},
 		"canceled":          {[]string{path("tool"), path("tool.spdx.json")}, bundle, provenance, canceled, context.Canceled},
 		"no place for it":   {[]string{path("tool")}, path("no/folder"), provenance, t.Context(), os.ErrNotExist},
 		"no predicate type": {[]string{path("tool")}, path("new"), packager.Predicate{}, t.Context(), nil},

@@ -11,6 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // Base is an image that Windows images are built on. Without one, the artifact
@@ -84,7 +85,7 @@ func (b Base) resolve(ctx context.Context, platform artifact.Platform) ([]baseIm
 		found = append(found, image)
 	}
 	if len(found) == 0 {
-		return nil, &InputError{Path: b.Reference, Problem: "has no image for " + platform.String(), Remedy: "choose another base image, or omit the platform"}
+		return nil, &dist.InputError{Path: b.Reference, Problem: "has no image for " + platform.String(), Remedy: "choose another base image, or omit the platform"}
 	}
 	return found, nil
 }

@@ -14,7 +14,9 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // pushJSON stores a document and returns its descriptor.
@@ -74,9 +76,9 @@ func TestWindowsBase(t *testing.T) {
 	opts := packager.PackOptions{
 		Metadata: metadata(), WindowsBases: []packager.Base{{Reference: reg.Host + "/windows/base:ltsc", From: base}},
 	}
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "windows/amd64"))
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "windows/amd64"))
 	repo := repository(t, reg.Host+"/demo")
-	released, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, packager.ReleaseOptions{PackOptions: opts})
+	released, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repo, packager.ReleaseOptions{PackOptions: opts})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,7 @@ func TestWindowsBase(t *testing.T) {
 		t.Errorf("platforms (-want +got):\n%s", diff)
 	}
 	layout := filepath.Join(t.TempDir(), "layout")
-	packed, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), layout, opts)
+	packed, err := packager.Pack(t.Context(), scanned, version(t, "1.0.0"), layout, opts)
 	if err != nil || packed.Digest != released.Digest {
 		t.Fatalf("packed %v, %v; released %s", packed, err, released.Digest)
 	}
@@ -100,8 +102,8 @@ func TestWindowsBase(t *testing.T) {
 	for _, r := range []*ociregistry.Repository{repo, other} {
 		checkBased(t, r, released.Platforms)
 	}
-	arm := scan(t, writeDist(t, "1.0.0", "windows/arm64"))
-	if _, err := packager.Pack(t.Context(), arm, version(t, "1.0.0"), layout, opts); !errors.Is(err, packager.ErrInput) {
+	arm := scan(t, sampleplugin.Dist(t, "1.0.0", "windows/arm64"))
+	if _, err := packager.Pack(t.Context(), arm, version(t, "1.0.0"), layout, opts); !errors.Is(err, dist.ErrInput) {
 		t.Errorf("no base for arm64: error = %v", err)
 	}
 }

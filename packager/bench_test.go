@@ -20,7 +20,9 @@ import (
 	"gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/releaser"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // benchPlatforms and benchSize are a large release: six executables of 30 MB.
@@ -41,7 +43,7 @@ func benchDist(b *testing.B) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	dir := writeDist(b, "1.0.0", benchPlatforms...)
+	dir := sampleplugin.Dist(b, "1.0.0", benchPlatforms...)
 	for i, p := range benchPlatforms {
 		path := filepath.Join(dir, p, "plugin")
 		content, err := os.ReadFile(path)
@@ -51,7 +53,7 @@ func benchDist(b *testing.B) string {
 		for at := i * 7 << 20; len(content) < benchSize; at += 1 << 20 {
 			content = append(content, scrambled(code, at%(len(code)-1<<20), len(content))...)
 		}
-		writeFile(b, path, content[:benchSize], 0o755)
+		sampleplugin.Write(b, path, content[:benchSize], 0o755)
 	}
 	return dir
 }
@@ -206,12 +208,12 @@ func BenchmarkRelease(b *testing.B) {
 		b.Helper()
 		var done *packager.Released
 		cpu, peak := measured(b, func() {
-			dist, err := packager.Scan(b.Context(), dir, packager.ScanOptions{})
+			scanned, err := dist.Scan(b.Context(), dir, dist.Options{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}}
-			if done, err = packager.Release(b.Context(), dist, version(b, "1.0.0"), repository(b, host+"/demo"), opts); err != nil {
+			if done, err = packager.Release(b.Context(), scanned, version(b, "1.0.0"), repository(b, host+"/demo"), opts); err != nil {
 				b.Fatal(err)
 			}
 		})

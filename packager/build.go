@@ -16,6 +16,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
 
@@ -58,7 +59,7 @@ type blob struct {
 
 // builtPlatform is the image of one platform.
 type builtPlatform struct {
-	in input
+	platform artifact.Platform
 	// base is the image that it is built on, nil for none.
 	base             *baseImage
 	layer            ocispec.Descriptor
@@ -83,7 +84,7 @@ type built struct {
 }
 
 // build makes the artifact, and stores its layers.
-func build(ctx context.Context, dist *Dist, version Version, layout *ociregistry.Layout, opts PackOptions) (*built, error) {
+func build(ctx context.Context, from *dist.Dist, version Version, layout *ociregistry.Layout, opts PackOptions) (*built, error) {
 	if version.IsZero() {
 		return nil, fmt.Errorf("%w: none given", ErrVersion)
 	}
@@ -91,8 +92,9 @@ func build(ctx context.Context, dist *Dist, version Version, layout *ociregistry
 		return nil, err
 	}
 	b := &built{version: version}
-	executables := make([]sbom.Executable, len(dist.inputs))
-	for i, in := range dist.inputs {
+	inputs := from.Inputs()
+	executables := make([]sbom.Executable, len(inputs))
+	for i, in := range inputs {
 		exe, err := describe(in, opts.Licenses)
 		if err != nil {
 			return nil, err
@@ -105,14 +107,14 @@ func build(ctx context.Context, dist *Dist, version Version, layout *ociregistry
 	metadata, extra := opts.Metadata.complete(executables)
 	b.metadata = metadata
 
-	images := make([][]builtPlatform, len(dist.inputs))
+	images := make([][]builtPlatform, len(inputs))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(opts.parallel())
-	for i, in := range dist.inputs {
+	for i, in := range inputs {
 		g.Go(func() (err error) {
-			l := layer{in: in, sums: &dist.sums, created: metadata.moment()}
+			l := layer{from: from, in: in, created: metadata.moment()}
 			if images[i], err = buildPlatform(gctx, l, executables[i], version, metadata, layout, opts); err != nil {
-				return fmt.Errorf("packaging %s: %w", in.platform, err)
+				return fmt.Errorf("packaging %s: %w", in.Platform(), err)
 			}
 			return nil
 		})
@@ -133,7 +135,7 @@ func build(ctx context.Context, dist *Dist, version Version, layout *ociregistry
 // buildPlatform makes the layer of a platform and its images: one on each base,
 // then the one without. Runtimes take the first that fits.
 func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Version, metadata Metadata, layout *ociregistry.Layout, opts PackOptions) ([]builtPlatform, error) {
-	bases, err := resolveBases(ctx, opts.WindowsBases, l.in.platform)
+	bases, err := resolveBases(ctx, opts.WindowsBases, l.in.Platform())
 	if err != nil {
 		return nil, err
 	}
@@ -141,15 +143,18 @@ func buildPlatform(ctx context.Context, l layer, exe sbom.Executable, version Ve
 	if err != nil {
 		return nil, err
 	}
-	exe = l.digests(exe)
-	files := l.contents()
+	files, err := l.contents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	exe = withDigests(exe, files)
 	var all []builtPlatform
 	for i := range bases {
-		p := builtPlatform{in: l.in, base: &bases[i], executable: exe, files: files}
-		p.in.platform = l.in.platform.WithOSVersion(bases[i].osVersion)
-		all = append(all, p)
+		all = append(all, builtPlatform{
+			platform: l.in.Platform().WithOSVersion(bases[i].osVersion), base: &bases[i], executable: exe, files: files,
+		})
 	}
-	all = append(all, builtPlatform{in: l.in, executable: exe, files: files})
+	all = append(all, builtPlatform{platform: l.in.Platform(), executable: exe, files: files})
 	for i := range all {
 		if err := all[i].image(stored, version, metadata); err != nil {
 			return nil, err
@@ -164,7 +169,7 @@ func (p *builtPlatform) image(stored storedLayer, version Version, metadata Meta
 	p.layer.Annotations = map[string]string{artifact.AnnotationLayer: version.String()}
 	annotations := metadata.annotations(version)
 	config := artifact.ConfigInput{
-		Platform: p.in.platform, Version: version.String(), DiffIDs: []digest.Digest{stored.diffID},
+		Platform: p.platform, Version: version.String(), DiffIDs: []digest.Digest{stored.diffID},
 		Created: metadata.moment(), Labels: annotations,
 	}
 	layers := []ocispec.Descriptor{p.layer}
@@ -188,7 +193,7 @@ type storedLayer struct {
 }
 
 func storeLayer(ctx context.Context, l layer, layout *ociregistry.Layout, opts PackOptions) (stored storedLayer, err error) {
-	packing := Event{Kind: EventPacking, Subject: l.in.platform.String(), Size: l.in.size()}
+	packing := Event{Kind: EventPacking, Subject: l.in.Platform().String(), Size: l.in.Size()}
 	opts.Report(packing)
 	stored.desc, err = layout.Ingest(ocispec.MediaTypeImageLayerGzip, func(w io.Writer) (err error) {
 		stored.diffID, err = l.write(ctx, w, progress.Writer(packing.Size, packing.reporting(opts.Report)))
@@ -197,7 +202,7 @@ func storeLayer(ctx context.Context, l layer, layout *ociregistry.Layout, opts P
 	if err != nil {
 		return storedLayer{}, err
 	}
-	opts.Report(Event{Kind: EventPacked, Subject: l.in.platform.String(), Size: stored.desc.Size})
+	opts.Report(Event{Kind: EventPacked, Subject: l.in.Platform().String(), Size: stored.desc.Size})
 	return stored, nil
 }
 
@@ -213,7 +218,7 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 	entries := make([]ocispec.Descriptor, len(b.platforms))
 	for i, p := range b.platforms {
 		entries[i] = p.manifest.desc
-		platform := p.in.platform.OCI()
+		platform := p.platform.OCI()
 		entries[i].Platform = &platform
 		entries[i].Annotations = map[string]string{
 			ocispec.AnnotationVersion:       b.version.String(),
@@ -232,30 +237,30 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 
 // describe reads the executable of a platform for its bill of materials. The
 // digests come with the layer.
-func describe(in input, licenses sbom.Licenses) (sbom.Executable, error) {
-	bin := in.binary()
-	licenses, err := in.licenses(licenses)
+func describe(in dist.Input, other sbom.Licenses) (sbom.Executable, error) {
+	licenses, err := licensesOf(in, other)
 	if err != nil {
 		return sbom.Executable{}, err
 	}
-	exe, err := sbom.ReadFile(bin.path, sbom.Options{SkipDigest: true, Licenses: licenses})
+	bin := in.Executable()
+	exe, err := sbom.ReadFile(bin.Path(), sbom.Options{SkipDigest: true, Licenses: licenses})
 	if err != nil && !errors.Is(err, sbom.ErrNoBuildInfo) {
-		return exe, &InputError{Path: bin.path, Problem: "cannot be read", Err: err}
+		return exe, &dist.InputError{Path: bin.Path(), Problem: "cannot be read", Err: err}
 	}
-	exe.Name = bin.name
-	exe.Platform = in.platform.String()
+	exe.Name = bin.Name()
+	exe.Platform = in.Platform().String()
 	return exe, nil
 }
 
-// digests completes the description of an executable with what was read for its
+// withDigests completes the description of an executable with what was read for its
 // layer.
-func (l layer) digests(exe sbom.Executable) sbom.Executable {
+func withDigests(exe sbom.Executable, files []LayerFile) sbom.Executable {
 	exe.Files = nil
-	for _, f := range l.in.files {
-		if sum := l.sums.get(f); f.name == exe.Name {
-			exe.SHA256 = sum
+	for _, f := range files {
+		if f.Name == exe.Name {
+			exe.SHA256 = f.Digest.Encoded()
 		} else {
-			exe.Files = append(exe.Files, sbom.File{Name: f.name, SHA256: sum})
+			exe.Files = append(exe.Files, sbom.File{Name: f.Name, SHA256: f.Digest.Encoded()})
 		}
 	}
 	return exe
@@ -265,10 +270,10 @@ func (l layer) digests(exe sbom.Executable) sbom.Executable {
 func (b *built) buildSBOMs(opts PackOptions) error {
 	all := make([]sbom.Executable, len(b.platforms))
 	for i, p := range b.platforms {
-		p.executable.Platform = p.in.platform.String()
+		p.executable.Platform = p.platform.String()
 		all[i] = p.executable
 		if err := b.addSBOMs(p.manifest.desc, opts, p.executable); err != nil {
-			return fmt.Errorf("bill of materials for %s: %w", p.in.platform, err)
+			return fmt.Errorf("bill of materials for %s: %w", p.platform, err)
 		}
 	}
 	if err := b.addSBOMs(b.index.desc, opts, all...); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
@@ -106,7 +107,7 @@ func TestAttemptsDoNotPileUp(t *testing.T) {
 				if !strings.Contains(string(provenance.Content), fmt.Sprintf("attempts/%d", attempt+1)) {
 					t.Fatalf("attempt %d is not in %s", attempt+1, provenance.Content)
 				}
-				_, err = packager.Release(t.Context(), scan(t, writeDist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), repo, packager.ReleaseOptions{
+				_, err = packager.Release(t.Context(), scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), repo, packager.ReleaseOptions{
 					PackOptions: packager.PackOptions{Metadata: metadata()}, Signer: signer(), Predicates: []packager.Predicate{provenance},
 				})
 				if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // Checksums says what [WriteChecksums] wrote.
@@ -23,15 +24,15 @@ type Checksums struct {
 // digests of all executables and companions, with paths relative to it, and
 // beside it SHA256SUMS.sigstore.json, if there is a signer. It is for those who
 // publish the plain executables as well.
-func WriteChecksums(ctx context.Context, dist *Dist, s *Signer) (*Checksums, error) {
+func WriteChecksums(ctx context.Context, from *dist.Dist, s *Signer) (*Checksums, error) {
 	var lines []string
-	for _, in := range dist.inputs {
-		for _, f := range in.files {
-			rel, err := filepath.Rel(dist.dir, f.path)
+	for _, in := range from.Inputs() {
+		for _, f := range in.Files() {
+			rel, err := filepath.Rel(from.Dir(), f.Path())
 			if err != nil || strings.HasPrefix(rel, "..") {
-				rel = f.path
+				rel = f.Path()
 			}
-			sum, err := dist.sums.of(ctx, f)
+			sum, err := from.Sum(ctx, f)
 			if err != nil {
 				return nil, err
 			}
@@ -40,7 +41,7 @@ func WriteChecksums(ctx context.Context, dist *Dist, s *Signer) (*Checksums, err
 	}
 	slices.Sort(lines)
 	content := []byte(strings.Join(slices.Compact(lines), ""))
-	out := &Checksums{File: filepath.Join(dist.dir, "SHA256SUMS")}
+	out := &Checksums{File: filepath.Join(from.Dir(), "SHA256SUMS")}
 	if err := durable.WriteFile(out.File, content, 0o644); err != nil {
 		return nil, err
 	}

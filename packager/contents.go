@@ -37,12 +37,16 @@ type LayerFile struct {
 }
 
 // contents are the files that go into the layer of a platform.
-func (l layer) contents() []LayerFile {
-	files := make([]LayerFile, len(l.in.files))
-	for i, f := range l.in.files {
-		files[i] = LayerFile{Name: f.name, Size: f.size, Executable: f.executable, Digest: digest.NewDigestFromEncoded(digest.SHA256, l.sums.get(f))}
+func (l layer) contents(ctx context.Context) ([]LayerFile, error) {
+	var files []LayerFile
+	for _, f := range l.in.Files() {
+		sum, err := l.from.Sum(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, LayerFile{Name: f.Name(), Size: f.Size(), Executable: f.Executable(), Digest: digest.NewDigestFromEncoded(digest.SHA256, sum)})
 	}
-	return files
+	return files, nil
 }
 
 // Bounds of listing the files of one artifact, whatever its platforms.

@@ -2,10 +2,10 @@
 // executables, one per platform, into an OCI artifact, and puts that into a
 // registry together with its bills of materials, signatures and provenance.
 //
-// The steps are [Scan], which finds and checks the executables, [Pack], which
+// The steps are [dist.Scan], which finds and checks the executables, [Pack], which
 // writes an OCI image layout without any network, [Push], which copies the
-// layout to a registry and moves the tags, [Sign] and [Attest]; [Release] does
-// all of them without a copy on disk, and [Inspect] shows what is published.
+// layout to a registry and moves the tags, [Sign] and [Attest]. [Release] does
+// all of them, and [Inspect] shows what is published.
 //
 // The same executables, version and time give the same bytes everywhere: files
 // are sorted, owned by 0:0, with mode 0755 or 0644 and the one time given;

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // DetectMetadata reads what GitHub Actions, GitLab CI and reproducible builds
@@ -12,7 +14,7 @@ import (
 // SOURCE_DATE_EPOCH (https://reproducible-builds.org/specs/source-date-epoch/),
 // else that of GitLab's commit
 // (https://docs.gitlab.com/ci/variables/predefined_variables/).
-// lookup is like [os.LookupEnv]. The error is of [ErrInput].
+// lookup is like [os.LookupEnv]. The error is of [dist.ErrInput].
 func DetectMetadata(lookup func(string) (string, bool)) (Metadata, error) {
 	env := func(name string) string { v, _ := lookup(name); return v }
 	var m Metadata
@@ -32,7 +34,7 @@ func DetectMetadata(lookup func(string) (string, bool)) (Metadata, error) {
 	if epoch := env("SOURCE_DATE_EPOCH"); epoch != "" {
 		seconds, err := strconv.ParseInt(epoch, 10, 64)
 		if err != nil || seconds < 0 {
-			return m, &InputError{Path: "SOURCE_DATE_EPOCH=" + epoch, Problem: "is not a number of seconds", Remedy: "unset it, or set it with: git log -1 --format=%ct"}
+			return m, &dist.InputError{Path: "SOURCE_DATE_EPOCH=" + epoch, Problem: "is not a number of seconds", Remedy: "unset it, or set it with: git log -1 --format=%ct"}
 		}
 		m.Created = time.Unix(seconds, 0)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // publish publishes everything that was made.
@@ -81,7 +82,7 @@ func (e *evidence) settle(subject ocispec.Descriptor, p piece, f forms) error {
 	case refused != nil && (e.opts.Format == FormatBundle || e.opts.Format == FormatTag || !f.bundle.there && !f.tag.there):
 		return fmt.Errorf("%s: %w", p.what, refused)
 	case refused != nil:
-		e.warn(Warning{p.tag, fmt.Sprintf("%s of %s is published in one form only: %v", p.what, subject.Digest, refused)})
+		e.warn(dist.Warning{Subject: p.tag, Message: fmt.Sprintf("%s of %s is published in one form only: %v", p.what, subject.Digest, refused)})
 	}
 	isNew := f.bundle.isNew || f.tag.isNew
 	e.count(p.what, isNew)
@@ -93,7 +94,7 @@ func (e *evidence) settle(subject ocispec.Descriptor, p piece, f forms) error {
 	return nil
 }
 
-func (e *evidence) warn(w Warning) {
+func (e *evidence) warn(w dist.Warning) {
 	if !slices.Contains(e.warnings, w) {
 		e.warnings = append(e.warnings, w)
 	}

@@ -15,22 +15,23 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // buildExample builds a plugin to dist/linux/amd64/plugin in a new folder.
-func buildExample(version string) (dist string, remove func()) {
+func buildExample(version string) (folder string, remove func()) {
 	dir, err := os.MkdirTemp("", "example-")
 	if err != nil {
 		log.Fatal(err)
 	}
-	dist = filepath.Join(dir, "dist")
+	folder = filepath.Join(dir, "dist")
 	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-X main.version="+version,
-		"-o", filepath.Join(dist, "linux", "amd64", "plugin"), "./testdata/plugin")
+		"-o", filepath.Join(folder, "linux", "amd64", "plugin"), "./testdata/plugin")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH=amd64")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		log.Fatalf("%v\n%s", err, out)
 	}
-	return dist, func() { _ = os.RemoveAll(dir) }
+	return folder, func() { _ = os.RemoveAll(dir) }
 }
 
 // A whole release: a key pair, the executables of a folder, a registry, and a
@@ -46,7 +47,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	dist, err := packager.Scan(ctx, dir, packager.ScanOptions{})
+	scanned, err := dist.Scan(ctx, dir, dist.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	released, err := packager.Release(ctx, dist, version, repo, packager.ReleaseOptions{Signer: signer})
+	released, err := packager.Release(ctx, scanned, version, repo, packager.ReleaseOptions{Signer: signer})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -90,11 +91,11 @@ func ExamplePack() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	dist, err := packager.Scan(ctx, dir, packager.ScanOptions{})
+	scanned, err := dist.Scan(ctx, dir, dist.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	packed, err := packager.Pack(ctx, dist, version, filepath.Join(filepath.Dir(dir), "layout"), packager.PackOptions{
+	packed, err := packager.Pack(ctx, scanned, version, filepath.Join(filepath.Dir(dir), "layout"), packager.PackOptions{
 		Metadata: packager.Metadata{Title: "demo", Licenses: "MIT"},
 	})
 	if err != nil {
@@ -114,8 +115,8 @@ func ExampleInputError() {
 	if err := os.MkdirAll(filepath.Join(dir, "linux", "x86_64"), 0o750); err != nil {
 		log.Fatal(err)
 	}
-	_, err = packager.Scan(context.Background(), dir, packager.ScanOptions{})
-	if input, ok := errors.AsType[*packager.InputError](err); ok {
+	_, err = dist.Scan(context.Background(), dir, dist.Options{})
+	if input, ok := errors.AsType[*dist.InputError](err); ok {
 		fmt.Println(input.Problem)
 		fmt.Println(input.Remedy)
 	}

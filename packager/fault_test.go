@@ -12,7 +12,9 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // complete fails unless everything that a tag leads to is there.
@@ -57,18 +59,18 @@ func complete(t testing.TB, repo *ociregistry.Repository, when string) {
 func TestEveryRequestFails(t *testing.T) {
 	t.Parallel()
 	signer, _ := keyPair(t)
-	older := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
-	dist := scan(t, writeDist(t, "1.0.1", "linux/amd64"))
+	older := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64"))
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.1", "linux/amd64"))
 	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), Parallel: 1}, Signer: signer}
 	reg := registrytest.New(t)
 	// A release that nothing disturbs tells how many requests there are.
 	calm := repository(t, reg.Host+"/calm")
 	for _, d := range []struct {
-		dist    *packager.Dist
+		scanned *dist.Dist
 		version string
-	}{{older, "1.0.0"}, {dist, "1.0.1"}} {
+	}{{older, "1.0.0"}, {scanned, "1.0.1"}} {
 		reg.Gate.Forget()
-		if _, err := packager.Release(t.Context(), d.dist, version(t, d.version), calm, opts); err != nil {
+		if _, err := packager.Release(t.Context(), d.scanned, version(t, d.version), calm, opts); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -79,7 +81,7 @@ func TestEveryRequestFails(t *testing.T) {
 	for i, kind := range faults() {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
-			breakEach(t, opts, older, dist, kind, i, requests)
+			breakEach(t, opts, older, scanned, kind, i, requests)
 		})
 	}
 }
@@ -137,7 +139,7 @@ func (k kind) strike(t testing.TB, gate *registrytest.Gate, skip, times int) fun
 
 // breakEach runs a release for each request, with that request and all after
 // it broken, and one that recovers.
-func breakEach(t *testing.T, opts packager.ReleaseOptions, older, dist *packager.Dist, k kind, first, requests int) {
+func breakEach(t *testing.T, opts packager.ReleaseOptions, older, scanned *dist.Dist, k kind, first, requests int) {
 	t.Helper()
 	reg := registrytest.New(t)
 	if k.name != "503" { // keeping all in memory is faster
@@ -156,7 +158,7 @@ func breakEach(t *testing.T, opts packager.ReleaseOptions, older, dist *packager
 		}
 		before := tags(t, repo)
 		mend := k.strike(t, reg.Gate, n, 0)
-		_, err := packager.Release(t.Context(), dist, version(t, "1.0.1"), k.client(t, repo.Name(), 1), opts)
+		_, err := packager.Release(t.Context(), scanned, version(t, "1.0.1"), k.client(t, repo.Name(), 1), opts)
 		mend()
 		if err != nil {
 			failed++
@@ -172,7 +174,7 @@ func breakEach(t *testing.T, opts packager.ReleaseOptions, older, dist *packager
 		if _, published := after["1.0.1"]; err == nil && !published {
 			t.Errorf("%s: a release that succeeded is not published", when)
 		}
-		done, err := packager.Release(t.Context(), dist, version(t, "1.0.1"), repo, opts)
+		done, err := packager.Release(t.Context(), scanned, version(t, "1.0.1"), repo, opts)
 		if err != nil {
 			t.Fatalf("%s: run again: %v", when, err)
 		}
@@ -192,7 +194,7 @@ func breakEach(t *testing.T, opts packager.ReleaseOptions, older, dist *packager
 // TestOneFaultIsRetried breaks each request once: nobody notices.
 func TestOneFaultIsRetried(t *testing.T) {
 	t.Parallel()
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64"))
 	for i, k := range faults()[1:] {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -200,7 +202,7 @@ func TestOneFaultIsRetried(t *testing.T) {
 			for n := i; n < 30; n += 5 {
 				mend := k.strike(t, reg.Gate, n, 1)
 				repo := k.client(t, fmt.Sprintf("%s/n%d", reg.Host, n), 3)
-				_, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo,
+				_, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repo,
 					packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}})
 				mend()
 				if err != nil {
@@ -217,8 +219,8 @@ func TestOneFaultIsRetried(t *testing.T) {
 // write its aliases after 1.0.2 wrote its own.
 func TestTwoReleasesAtOnce(t *testing.T) {
 	t.Parallel()
-	slow := scan(t, writeDist(t, "1.0.1", "linux/amd64"))
-	fast := scan(t, writeDist(t, "1.0.2", "linux/amd64"))
+	slow := scan(t, sampleplugin.Dist(t, "1.0.1", "linux/amd64"))
+	fast := scan(t, sampleplugin.Dist(t, "1.0.2", "linux/amd64"))
 	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), SkipSBOM: true}}
 	reg := registrytest.New(t)
 	for round := range 20 {
@@ -260,9 +262,9 @@ func TestReleasesInParallel(t *testing.T) {
 	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), SkipSBOM: true}}
 	reg := registrytest.NewReferrers(t)
 	versions := []string{"1.0.1", "1.0.2", "1.1.0", "2.0.0-rc.1"}
-	dists := map[string]*packager.Dist{}
+	dists := map[string]*dist.Dist{}
 	for _, v := range versions {
-		dists[v] = scan(t, writeDist(t, v, "linux/amd64"))
+		dists[v] = scan(t, sampleplugin.Dist(t, v, "linux/amd64"))
 	}
 	for round := range 5 {
 		name := fmt.Sprintf("%s/round%d", reg.Host, round)

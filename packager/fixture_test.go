@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -18,15 +17,10 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
-
-// builds keeps the executables that were built, by platform and version.
-var builds = struct {
-	sync.Mutex
-	dir  string
-	done map[string]string
-}{done: map[string]string{}}
 
 // dialed says where connections to addresses without a registry really go.
 var dialed sync.Map
@@ -49,9 +43,7 @@ func TestMain(m *testing.M) {
 			return (&net.Dialer{}).DialContext(ctx, network, addr)
 		}
 	}
-	code := m.Run()
-	_ = os.RemoveAll(builds.dir)
-	os.Exit(code)
+	os.Exit(sampleplugin.Main(m))
 }
 
 // portless makes a registry reachable for the runner's installer under a
@@ -64,78 +56,13 @@ func portless(t testing.TB, ip string, reg *registrytest.Registry) string {
 	return ip
 }
 
-// executable builds testdata/plugin for "os/arch[variant]".
-func executable(t testing.TB, platform, version string) string {
+func scan(t testing.TB, dir string) *dist.Dist {
 	t.Helper()
-	builds.Lock()
-	defer builds.Unlock()
-	key := platform + " " + version
-	if path := builds.done[key]; path != "" {
-		return path
-	}
-	if builds.dir == "" {
-		dir, err := os.MkdirTemp("", "packager-test-") //nolint:usetesting // outlives the test that built it first
-		if err != nil {
-			t.Fatal(err)
-		}
-		builds.dir = dir
-	}
-	system, arch, _ := strings.Cut(platform, "/")
-	arch, arm, _ := strings.Cut(arch, "v")
-	path := filepath.Join(builds.dir, strings.NewReplacer("/", "_", " ", "_").Replace(key))
-	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version,
-		"-o", path, "./testdata/plugin")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOARM="+arm, "GOFLAGS=-buildvcs=false")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building for %s: %v\n%s", platform, err, out)
-	}
-	builds.done[key] = path
-	return path
-}
-
-// writeDist makes a dist folder with the fixture for the platforms.
-func writeDist(t testing.TB, version string, platforms ...string) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, p := range platforms {
-		name := "plugin"
-		if strings.HasPrefix(p, "windows/") {
-			name = "plugin.exe"
-		}
-		copyFile(t, executable(t, p, version), filepath.Join(dir, filepath.FromSlash(p), name), 0o755)
-	}
-	return dir
-}
-
-func copyFile(t testing.TB, from, to string, mode os.FileMode) {
-	t.Helper()
-	raw, err := os.ReadFile(from)
+	scanned, err := dist.Scan(t.Context(), dir, dist.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, to, raw, mode)
-}
-
-func writeFile(t testing.TB, path string, content []byte, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(path, mode); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func scan(t testing.TB, dir string) *packager.Dist {
-	t.Helper()
-	dist, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dist
+	return scanned
 }
 
 func version(t testing.TB, s string) packager.Version {
@@ -148,10 +75,10 @@ func version(t testing.TB, s string) packager.Version {
 }
 
 // pack makes a layout and returns its folder and what Pack said.
-func pack(t testing.TB, v string, dist *packager.Dist) (string, *packager.Packed) {
+func pack(t testing.TB, v string, scanned *dist.Dist) (string, *packager.Packed) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "layout")
-	packed, err := packager.Pack(t.Context(), dist, version(t, v), dir, packager.PackOptions{Metadata: metadata()})
+	packed, err := packager.Pack(t.Context(), scanned, version(t, v), dir, packager.PackOptions{Metadata: metadata()})
 	if err != nil {
 		t.Fatal(err)
 	}

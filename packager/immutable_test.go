@@ -13,6 +13,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -62,7 +63,7 @@ func releaseSigned(t *testing.T, repo packager.Repository, v string, signer *pac
 		t.Fatal(err)
 	}
 	opts.PackOptions, opts.Signer, opts.Predicates = packager.PackOptions{Metadata: metadata()}, signer, []packager.Predicate{provenance}
-	released, err := packager.Release(t.Context(), scan(t, writeDist(t, v, "linux/amd64")), version(t, v), repo, opts)
+	released, err := packager.Release(t.Context(), scan(t, sampleplugin.Dist(t, v, "linux/amd64")), version(t, v), repo, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestNextVersionWhereTagsAreImmutable(t *testing.T) {
 		}
 	}
 	// What moves no tag does not move a version either.
-	other := scan(t, writeDist(t, "1.0.0-other", "linux/amd64"))
+	other := scan(t, sampleplugin.Dist(t, "1.0.0-other", "linux/amd64"))
 	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}, Replace: true}
 	if _, err := packager.Release(t.Context(), other, version(t, "1.0.0"), repo, opts); !errors.Is(err, ociregistry.ErrImmutable) {
 		t.Errorf("--replace: %v; want ErrImmutable", err)
@@ -205,7 +206,7 @@ func TestReleaseToHiddenRepository(t *testing.T) {
 	repo := repository(t, reg.Host+"/demo")
 	released := releaseSigned(t, repo, "1.0.0", signer, packager.ReleaseOptions{})
 	verified(t, reg, released, verifier)
-	other := scan(t, writeDist(t, "1.0.0-other", "linux/amd64"))
+	other := scan(t, sampleplugin.Dist(t, "1.0.0-other", "linux/amd64"))
 	_, err := packager.Release(t.Context(), other, version(t, "1.0.0"), repo, packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}})
 	if !errors.Is(err, packager.ErrPublished) {
 		t.Errorf("another one of that version: %v; want ErrPublished", err)

@@ -285,7 +285,7 @@ func inspectPlatform(ctx context.Context, from Source, entry ocispec.Descriptor)
 func tagsOf(ctx context.Context, from Source, reference, version string, want digest.Digest) ([]string, error) {
 	var candidates []string
 	if v, err := ParseVersion(version); err == nil {
-		candidates = append([]string{v.String()}, v.Aliases()...)
+		candidates = append([]string{v.String()}, Aliases(v)...)
 	}
 	if !strings.Contains(reference, ":") && !slices.Contains(candidates, reference) {
 		candidates = append(candidates, reference)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -44,7 +45,7 @@ func TestInspectShowsAll(t *testing.T) {
 	meta.MinimumRunner = "17.9"
 	for i, reg := range []*registrytest.Registry{registrytest.New(t), registrytest.NewReferrers(t)} {
 		repo := repository(t, reg.Host+"/group/demo")
-		released, err := packager.Release(t.Context(), scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")), version(t, "1.0.0"), repo,
+		released, err := packager.Release(t.Context(), scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "linux/arm64")), version(t, "1.0.0"), repo,
 			packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: meta}, Signer: signer, Predicates: []packager.Predicate{provenance}})
 		if err != nil {
 			t.Fatal(err)
@@ -122,14 +123,14 @@ func TestLayersBeyondTheMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range []string{"linux/amd64", "linux/arm64"} {
-		copyFile(t, executable(t, p, "1.0.0"), filepath.Join(dir, p, "plugin"), 0o755)
-		writeFile(t, filepath.Join(dir, p, "data"), noise, 0o644)
+		sampleplugin.Copy(t, sampleplugin.Build(t, p, "1.0.0"), filepath.Join(dir, p, "plugin"), 0o755)
+		sampleplugin.Write(t, filepath.Join(dir, p, "data"), noise, 0o644)
 	}
-	dist := scan(t, dir)
-	_, packed := pack(t, "1.0.0", dist)
+	scanned := scan(t, dir)
+	_, packed := pack(t, "1.0.0", scanned)
 	reg := registrytest.New(t)
 	repo := repository(t, reg.Host+"/demo")
-	released, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, packager.ReleaseOptions{
+	released, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repo, packager.ReleaseOptions{
 		PackOptions: packager.PackOptions{Metadata: metadata(), Parallel: 2},
 	})
 	if err != nil {
@@ -144,7 +145,7 @@ func TestLayersBeyondTheMemory(t *testing.T) {
 // TestChecksums is INTEROP 25: digests for those who take the plain executables.
 func TestChecksums(t *testing.T) {
 	t.Parallel()
-	dir := writeDist(t, "1.0.0", "linux/amd64", "windows/amd64")
+	dir := sampleplugin.Dist(t, "1.0.0", "linux/amd64", "windows/amd64")
 	signer, _ := keyPair(t)
 	for range 2 {
 		sums, err := packager.WriteChecksums(t.Context(), scan(t, dir), signer)
@@ -221,8 +222,8 @@ func TestConnect(t *testing.T) {
 	reg := registrytest.New(t, registrytest.WithPassword("user", "secret"))
 	config := filepath.Join(t.TempDir(), "config.json")
 	// base64 of user:secret
-	writeFile(t, config, []byte(`{"auths": {"`+reg.Host+`": {"auth": "dXNlcjpzZWNyZXQ="}}}`), 0o600)
-	layout, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64")))
+	sampleplugin.Write(t, config, []byte(`{"auths": {"`+reg.Host+`": {"auth": "dXNlcjpzZWNyZXQ="}}}`), 0o600)
+	layout, _ := pack(t, "1.0.0", scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64")))
 	repo, err := packager.Connect(reg.Host+"/demo", packager.ConnectOptions{CredentialFiles: []string{config}})
 	if err != nil {
 		t.Fatal(err)

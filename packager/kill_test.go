@@ -15,7 +15,9 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // releaseJob is the variable with which this test's executable, started again,
@@ -39,7 +41,7 @@ func releaseAlone(encoded string) error {
 		return err
 	}
 	ctx := context.Background()
-	dist, err := packager.Scan(ctx, j.Dist, packager.ScanOptions{})
+	scanned, err := dist.Scan(ctx, j.Dist, dist.Options{})
 	if err != nil {
 		return err
 	}
@@ -55,7 +57,7 @@ func releaseAlone(encoded string) error {
 	if err != nil {
 		return err
 	}
-	_, err = packager.Release(ctx, dist, v, repo, packager.ReleaseOptions{
+	_, err = packager.Release(ctx, scanned, v, repo, packager.ReleaseOptions{
 		PackOptions: packager.PackOptions{Metadata: metadata(), Parallel: 1}, Signer: signer,
 	})
 	return err
@@ -89,10 +91,10 @@ func TestKilledReleaseIsRunAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := filepath.Join(dir, "cosign.key")
-	writeFile(t, key, private, 0o600)
+	sampleplugin.Write(t, key, private, 0o600)
 	reg := registrytest.New(t)
 	j := job{
-		Dist: writeDist(t, "1.0.0", "linux/amd64"), Repository: reg.Host + "/calm", Version: "1.0.0",
+		Dist: sampleplugin.Dist(t, "1.0.0", "linux/amd64"), Repository: reg.Host + "/calm", Version: "1.0.0",
 		Key: key, Temp: t.TempDir(),
 	}
 	if err := j.start(t).Run(); err != nil {

@@ -15,7 +15,11 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
+
+// copyBuffer is how much of a file is read at a time, in bytes.
+const copyBuffer = 128 << 10
 
 // compressionLevel is that of klauspost/compress/gzip. On Go executables it
 // takes a quarter of the time of the standard library's default, for files that
@@ -30,8 +34,8 @@ const executableDescriptor = "AQAAgBQAAAAkAAAAAAAAAAAAAAABAgAAAAAABSAAAAAhAgAAAQ
 
 // layer writes the one layer of a platform. Equal inputs write equal bytes.
 type layer struct {
-	in      input
-	sums    *sums
+	from    *dist.Dist
+	in      dist.Input
 	created time.Time
 }
 
@@ -59,7 +63,7 @@ func (l layer) write(ctx context.Context, w, read io.Writer) (digest.Digest, err
 
 func (l layer) entries(ctx context.Context, w *tar.Writer, read io.Writer) error {
 	dir := artifact.PluginDir
-	if l.in.platform.OS() == "windows" {
+	if l.in.Platform().OS() == "windows" {
 		// A layer of a Windows image has its files below Files and its registry
 		// below Hives; both folders must be there.
 		for _, name := range []string{"Files/", "Hives/"} {
@@ -73,19 +77,19 @@ func (l layer) entries(ctx context.Context, w *tar.Writer, read io.Writer) error
 		return err
 	}
 	buffer := make([]byte, copyBuffer)
-	for _, f := range l.in.files {
-		h := l.header(tar.TypeReg, path.Join(dir, f.name), 0o644, f.size)
-		if f.executable {
+	for _, f := range l.in.Files() {
+		h := l.header(tar.TypeReg, path.Join(dir, f.Name()), 0o644, f.Size())
+		if f.Executable() {
 			h.Mode = 0o755
 		}
-		if f.executable && l.in.platform.OS() == "windows" {
+		if f.Executable() && l.in.Platform().OS() == "windows" {
 			h.Format = tar.FormatPAX
 			h.PAXRecords = map[string]string{"MSWINDOWS.rawsd": executableDescriptor}
 		}
 		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
-		if err := l.sums.copy(ctx, io.MultiWriter(w, read), f, buffer); err != nil {
+		if err := l.from.Copy(ctx, io.MultiWriter(w, read), f, buffer); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/notices"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
 
@@ -15,22 +16,23 @@ import (
 // table that says them is at its beginning.
 const noticesLimit = 4 << 20
 
-// licenses are those that the companion THIRD_PARTY_NOTICES.txt says, and where it
+// licensesOf are those that the companion THIRD_PARTY_NOTICES.txt says, and where it
 // says nothing, those of another source. The file was made where the executable was
 // built; the module cache may not be there where it is published.
-func (in input) licenses(other sbom.Licenses) (sbom.Licenses, error) {
-	i := slices.IndexFunc(in.files, func(f file) bool { return f.name == notices.FileName })
+func licensesOf(in dist.Input, other sbom.Licenses) (sbom.Licenses, error) {
+	files := in.Files()
+	i := slices.IndexFunc(files, func(f dist.File) bool { return f.Name() == notices.FileName })
 	if i < 0 {
 		return other, nil
 	}
-	f, err := os.Open(in.files[i].path)
+	f, err := os.Open(files[i].Path())
 	if err != nil {
-		return nil, &InputError{Path: in.files[i].path, Problem: "cannot be read", Err: err}
+		return nil, &dist.InputError{Path: files[i].Path(), Problem: "cannot be read", Err: err}
 	}
 	defer f.Close() //nolint:errcheck // read only
 	text, err := io.ReadAll(io.LimitReader(f, noticesLimit))
 	if err != nil {
-		return nil, &InputError{Path: in.files[i].path, Problem: "cannot be read", Err: err}
+		return nil, &dist.InputError{Path: files[i].Path(), Problem: "cannot be read", Err: err}
 	}
 	return firstOf{notices.ParseLicenses(text), other}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/notices"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
 
@@ -35,10 +37,9 @@ func TestLicensesBesideExecutables(t *testing.T) {
 		t.Fatal(err)
 	}
 	cache := known{"example.com/a@v1.0.0": "MIT", "example.com/b@v1.0.0": "ISC"}
-	beside := input{files: []file{{name: "plugin", path: "plugin"}, {name: notices.FileName, path: text}}}
-	alone := input{files: []file{{name: "plugin", path: "plugin"}}}
+	alone, beside := inputOf(t), inputOf(t, text)
 	for name, tt := range map[string]struct {
-		in    input
+		in    dist.Input
 		other sbom.Licenses
 		want  []string
 	}{
@@ -46,7 +47,7 @@ func TestLicensesBesideExecutables(t *testing.T) {
 		"beside":               {beside, nil, []string{"MPL-2.0", ""}},
 		"a cache":              {alone, cache, []string{"MIT", "ISC"}},
 	} {
-		licenses, err := tt.in.licenses(tt.other)
+		licenses, err := licensesOf(tt.in, tt.other)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,13 +56,30 @@ func TestLicensesBesideExecutables(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
-	if licenses, err := alone.licenses(nil); licenses != nil || err != nil {
+	if licenses, err := licensesOf(alone, nil); licenses != nil || err != nil {
 		t.Errorf("nothing to ask: %v, %v", licenses, err)
 	}
-	var unreadable *InputError
-	if _, err := (input{files: []file{{name: notices.FileName, path: filepath.Join(places, "gone")}}}).licenses(nil); !errors.As(err, &unreadable) {
+	if err := os.Remove(filepath.Join(filepath.Dir(beside.Executable().Path()), notices.FileName)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := licensesOf(beside, nil); !errors.Is(err, dist.ErrInput) {
 		t.Errorf("a file that is gone: %v", err)
 	}
+}
+
+// inputOf is a plugin with companions.
+func inputOf(t *testing.T, companions ...string) dist.Input {
+	t.Helper()
+	dir := t.TempDir()
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), sampleplugin.ELF(), 0o755)
+	for _, path := range companions {
+		sampleplugin.Copy(t, path, filepath.Join(dir, "linux/amd64", filepath.Base(path)), 0o644)
+	}
+	found, err := dist.Scan(t.Context(), dir, dist.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Inputs()[0]
 }
 
 type known map[string]string

@@ -11,6 +11,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
 
@@ -130,10 +131,10 @@ var runnerVersion = regexp.MustCompile(`^\d+\.\d+(\.\d+)?$`)
 // validate refuses values that readers could not use.
 func (m Metadata) validate() error {
 	if m.MinimumRunner != "" && !runnerVersion.MatchString(m.MinimumRunner) {
-		return &InputError{Path: m.MinimumRunner, Problem: "is not a version of GitLab Runner", Remedy: "write it as 17.9 or 17.9.1"}
+		return &dist.InputError{Path: m.MinimumRunner, Problem: "is not a version of GitLab Runner", Remedy: "write it as 17.9 or 17.9.1"}
 	}
 	if m.Protocol != nil && *m.Protocol < 0 {
-		return &InputError{Path: fmt.Sprint(*m.Protocol), Problem: "is not a protocol version"}
+		return &dist.InputError{Path: fmt.Sprint(*m.Protocol), Problem: "is not a protocol version"}
 	}
 	return nil
 }

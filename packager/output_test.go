@@ -10,7 +10,9 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 func names(t *testing.T, dir string) []string {
@@ -32,17 +34,17 @@ func TestKilledPackIsCleared(t *testing.T) {
 	t.Parallel()
 	parent := t.TempDir()
 	out := filepath.Join(parent, "layout")
-	first, err := packager.Pack(t.Context(), scan(t, writeDist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), out, packager.PackOptions{})
+	first, err := packager.Pack(t.Context(), scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), out, packager.PackOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	half := func() {
-		writeFile(t, filepath.Join(parent, ".layout.fleeting-plugin-new/blobs/half"), []byte("x"), 0o600)
-		writeFile(t, filepath.Join(parent, ".layout.fleeting-plugin.lock"), nil, 0o600)
+		sampleplugin.Write(t, filepath.Join(parent, ".layout.fleeting-plugin-new/blobs/half"), []byte("x"), 0o600)
+		sampleplugin.Write(t, filepath.Join(parent, ".layout.fleeting-plugin.lock"), nil, 0o600)
 	}
 	half()
-	writeFile(t, filepath.Join(parent, ".other.fleeting-plugin-new/half"), []byte("x"), 0o600)
-	second, err := packager.Pack(t.Context(), scan(t, writeDist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), out, packager.PackOptions{})
+	sampleplugin.Write(t, filepath.Join(parent, ".other.fleeting-plugin-new/half"), []byte("x"), 0o600)
+	second, err := packager.Pack(t.Context(), scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), out, packager.PackOptions{})
 	if err != nil || second.Digest != first.Digest {
 		t.Fatalf("%v, %v", second, err)
 	}
@@ -55,9 +57,9 @@ func TestKilledPackIsCleared(t *testing.T) {
 	if err := os.Rename(out, filepath.Join(parent, ".layout.fleeting-plugin-new.old")); err != nil {
 		t.Fatal(err)
 	}
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
-	writeFile(t, filepath.Join(dist.Dir(), "linux/amd64/plugin"), []byte("other"), 0o755)
-	if _, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), out, packager.PackOptions{}); !errors.Is(err, packager.ErrInput) {
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64"))
+	sampleplugin.Write(t, filepath.Join(scanned.Dir(), "linux/amd64/plugin"), []byte("other"), 0o755)
+	if _, err := packager.Pack(t.Context(), scanned, version(t, "1.0.0"), out, packager.PackOptions{}); !errors.Is(err, dist.ErrInput) {
 		t.Errorf("error = %v", err)
 	}
 	if diff := cmp.Diff([]string{".other.fleeting-plugin-new", "layout"}, names(t, parent)); diff != "" {
@@ -78,11 +80,11 @@ func TestPackWaitsForAnother(t *testing.T) {
 	if ok, err := other.TryLock(); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	writeFile(t, filepath.Join(parent, ".layout.fleeting-plugin-new/half"), []byte("x"), 0o600)
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
+	sampleplugin.Write(t, filepath.Join(parent, ".layout.fleeting-plugin-new/half"), []byte("x"), 0o600)
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := packager.Pack(ctx, dist, version(t, "1.0.0"), out, packager.PackOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := packager.Pack(ctx, scanned, version(t, "1.0.0"), out, packager.PackOptions{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v", err)
 	}
 	if diff := cmp.Diff([]string{".layout.fleeting-plugin-new", ".layout.fleeting-plugin.lock"}, names(t, parent)); diff != "" {
@@ -94,7 +96,7 @@ func TestPackWaitsForAnother(t *testing.T) {
 	done := make(chan error, 4)
 	for range cap(done) {
 		go func() {
-			_, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), out, packager.PackOptions{})
+			_, err := packager.Pack(t.Context(), scanned, version(t, "1.0.0"), out, packager.PackOptions{})
 			done <- err
 		}()
 	}

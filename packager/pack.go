@@ -15,6 +15,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // Packed says what [Pack] made.
@@ -30,7 +31,7 @@ type Packed struct {
 	// Platforms in the order of the index.
 	Platforms []PlatformResult `json:"platforms"`
 	// Warnings are those of the input.
-	Warnings []Warning `json:"warnings,omitempty"`
+	Warnings []dist.Warning `json:"warnings,omitempty"`
 }
 
 // PlatformResult is one platform of an artifact.
@@ -48,16 +49,16 @@ type PlatformResult struct {
 	Files []LayerFile `json:"files"`
 }
 
-// Pack writes the artifact for the executables of dist to an OCI image layout
+// Pack writes the artifact for the executables of a folder to an OCI image layout
 // in the folder dir, with bills of materials hanging off it. A layout that is
 // there is replaced as a whole at the end; any other folder with content is
 // refused with [ErrExists]. Nothing is left behind after an error, and what a
 // process left behind that was killed is removed by the next. Of two that write
 // the same folder at once, the second waits.
 //
-// There is no network access. Errors are of [ErrInput], [ErrVersion],
+// There is no network access. Errors are of [dist.ErrInput], [ErrVersion],
 // [ErrExists] or of the file system.
-func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts PackOptions) (*Packed, error) {
+func Pack(ctx context.Context, from *dist.Dist, version Version, dir string, opts PackOptions) (*Packed, error) {
 	if err := replaceable(dir); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	if err := os.Chmod(stage, 0o755); err != nil {
 		return nil, err
 	}
-	b, err := pack(ctx, dist, version, stage, opts)
+	b, err := pack(ctx, from, version, stage, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -86,18 +87,18 @@ func Pack(ctx context.Context, dist *Dist, version Version, dir string, opts Pac
 	}
 	return &Packed{
 		Layout: dir, Version: version, Digest: b.index.desc.Digest, Created: b.metadata.told(),
-		Platforms: b.results(), Warnings: dist.Warnings(),
+		Platforms: b.results(), Warnings: from.Warnings(),
 	}, nil
 }
 
 // pack writes the artifact to a layout in an empty folder.
-func pack(ctx context.Context, dist *Dist, version Version, dir string, opts PackOptions) (*built, error) {
+func pack(ctx context.Context, from *dist.Dist, version Version, dir string, opts PackOptions) (*built, error) {
 	opts.Report = serialised(opts.Report)
 	layout, err := ociregistry.CreateLayout(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	b, err := build(ctx, dist, version, layout, opts)
+	b, err := build(ctx, from, version, layout, opts)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +137,11 @@ func (b *built) store(ctx context.Context, layout *ociregistry.Layout) error {
 	return nil
 }
 
+func isLayout(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, ocispec.ImageLayoutFile))
+	return err == nil
+}
+
 // replaceable says whether dir may be written.
 func replaceable(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -144,7 +150,7 @@ func replaceable(dir string) error {
 		return os.MkdirAll(filepath.Dir(filepath.Clean(dir)), 0o755)
 	case err != nil:
 		return err
-	case len(entries) == 0 || exists(filepath.Join(dir, ocispec.ImageLayoutFile)):
+	case len(entries) == 0 || isLayout(dir):
 		return nil
 	}
 	return fmt.Errorf("%s: %w", dir, ErrExists)
@@ -154,7 +160,7 @@ func (b *built) results() []PlatformResult {
 	out := make([]PlatformResult, len(b.platforms))
 	for i, p := range b.platforms {
 		out[i] = PlatformResult{
-			Platform: p.in.platform.String(), Digest: p.manifest.desc.Digest,
+			Platform: p.platform.String(), Digest: p.manifest.desc.Digest,
 			Layer: p.layer.Digest, Size: p.layer.Size, Executable: "sha256:" + p.executable.SHA256, Files: p.files,
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // PromoteOptions say what [Promote] goes by.
@@ -28,7 +30,7 @@ type Promoted struct {
 	// Aliases are the tags that may point to the version, and where they do.
 	Aliases []Alias `json:"aliases"`
 	// Warnings name tags that were not counted, and what the registry cannot do.
-	Warnings []Warning `json:"warnings,omitempty"`
+	Warnings []dist.Warning `json:"warnings,omitempty"`
 }
 
 // ErrNotVouched reports a version that the publisher does not stand behind.

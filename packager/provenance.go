@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // Build says where and how executables were built, for provenance. Make it with
@@ -130,7 +132,7 @@ func (b Build) Provenance() (Predicate, error) {
 		} `json:"runDetails"`
 	}
 	if b.Type == "" || b.Builder == "" {
-		return Predicate{}, fmt.Errorf("%w: provenance needs a build type and a builder", ErrInput)
+		return Predicate{}, fmt.Errorf("%w: provenance needs a build type and a builder", dist.ErrInput)
 	}
 	predicate.BuildDefinition.BuildType = b.Type
 	predicate.BuildDefinition.ExternalParameters = b.Parameters

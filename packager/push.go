@@ -15,6 +15,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/progress"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // PushOptions change what [Push] does. The zero value is right for most.
@@ -54,7 +55,7 @@ type Pushed struct {
 	// Aliases are the tags that may point to the version, and where they do.
 	Aliases []Alias `json:"aliases"`
 	// Warnings name what the registry cannot do.
-	Warnings []Warning `json:"warnings,omitempty"`
+	Warnings []dist.Warning `json:"warnings,omitempty"`
 }
 
 // Transfer counts blobs.
@@ -181,7 +182,7 @@ func (p *publication) tags(ctx context.Context) error {
 	if p.opts.SkipAliases {
 		return still()
 	}
-	var warnings []Warning
+	var warnings []dist.Warning
 	p.done.Aliases, warnings, err = p.aliaser.settle(ctx, still, p.report)
 	p.done.Warnings = append(p.done.Warnings, warnings...)
 	if err == nil {
@@ -197,7 +198,7 @@ func (p *publication) tags(ctx context.Context) error {
 }
 
 // namedLimits names what the registry lacks and how that was got round.
-func namedLimits(ctx context.Context, repo Tags, index ocispec.Descriptor) ([]Warning, error) {
+func namedLimits(ctx context.Context, repo Tags, index ocispec.Descriptor) ([]dist.Warning, error) {
 	tag := artifact.ReferrersTag(index.Digest)
 	_, err := repo.Resolve(ctx, tag)
 	if errors.Is(err, ociregistry.ErrNotFound) {
@@ -206,7 +207,7 @@ func namedLimits(ctx context.Context, repo Tags, index ocispec.Descriptor) ([]Wa
 	if err != nil {
 		return nil, err
 	}
-	return []Warning{{tag, "the registry announces no referrers API, so signatures and attestations are listed under tags such as this one; exclude tags that begin with sha256- from cleanup rules"}}, nil
+	return []dist.Warning{{Subject: tag, Message: "the registry announces no referrers API, so signatures and attestations are listed under tags such as this one; exclude tags that begin with sha256- from cleanup rules"}}, nil
 }
 
 // theVersion finds the one plugin in a layout.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -22,9 +23,9 @@ func TestRunnerInstallsWhatPushMade(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
 	host := portless(t, "10.1.1.1", reg)
-	dir := writeDist(t, "1.2.3", "linux/amd64", "linux/arm64", "windows/amd64")
+	dir := sampleplugin.Dist(t, "1.2.3", "linux/amd64", "linux/arm64", "windows/amd64")
 	for _, platform := range []string{"linux/amd64", "linux/arm64"} {
-		writeFile(t, filepath.Join(dir, platform, "LICENSE"), []byte("companion\n"), 0o600)
+		sampleplugin.Write(t, filepath.Join(dir, platform, "LICENSE"), []byte("companion\n"), 0o600)
 	}
 	layout, packed := pack(t, "1.2.3", scan(t, dir))
 	pushed, err := packager.Push(t.Context(), layout, repository(t, reg.Host+"/group/demo"), packager.PushOptions{})
@@ -48,7 +49,7 @@ func TestRunnerInstallsWhatPushMade(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want, err := os.ReadFile(executable(t, runtime.GOOS+"/"+runtime.GOARCH, "1.2.3"))
+		want, err := os.ReadFile(sampleplugin.Build(t, runtime.GOOS+"/"+runtime.GOARCH, "1.2.3"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +71,7 @@ func TestRunnerInstallsWhatPushMade(t *testing.T) {
 // index and off each platform's manifest.
 func TestPushAttachesSBOMs(t *testing.T) {
 	t.Parallel()
-	layout, packed := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")))
+	layout, packed := pack(t, "1.0.0", scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "linux/arm64")))
 	for name, reg := range map[string]*registrytest.Registry{
 		"fallback tags": registrytest.New(t), "referrers API": registrytest.NewReferrers(t),
 	} {
@@ -120,10 +121,10 @@ func TestPushAttachesSBOMs(t *testing.T) {
 func TestTransfersSayHowFarTheyAre(t *testing.T) {
 	t.Parallel()
 	host := registrytest.New(t).Host
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64"))
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "linux/arm64"))
 	layout := filepath.Join(t.TempDir(), "layout")
 	packAll := func(report func(packager.Event)) error {
-		_, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), layout, packager.PackOptions{Report: report})
+		_, err := packager.Pack(t.Context(), scanned, version(t, "1.0.0"), layout, packager.PackOptions{Report: report})
 		return err
 	}
 	push := func(report func(packager.Event)) error {
@@ -133,7 +134,7 @@ func TestTransfersSayHowFarTheyAre(t *testing.T) {
 	release := func(report func(packager.Event)) error {
 		opts := packager.ReleaseOptions{}
 		opts.Report = report
-		_, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repository(t, host+"/released"), opts)
+		_, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repository(t, host+"/released"), opts)
 		return err
 	}
 	inspect := func(report func(packager.Event)) error {
@@ -172,7 +173,7 @@ func TestTransfersSayHowFarTheyAre(t *testing.T) {
 func TestPushAgainSendsNothing(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
-	layout, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64")))
+	layout, _ := pack(t, "1.0.0", scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64")))
 	repo := repository(t, reg.Host+"/demo")
 	var begun []string
 	first, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{Report: func(e packager.Event) {
@@ -210,8 +211,8 @@ func TestPublishedVersionDoesNotMove(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
 	repo := repository(t, reg.Host+"/demo")
-	one, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64")))
-	other, changed := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0-other", "linux/amd64")))
+	one, _ := pack(t, "1.0.0", scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64")))
+	other, changed := pack(t, "1.0.0", scan(t, sampleplugin.Dist(t, "1.0.0-other", "linux/amd64")))
 	if _, err := packager.Push(t.Context(), one, repo, packager.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +245,7 @@ func TestPublishedVersionDoesNotMove(t *testing.T) {
 func TestPushMountsFromTheSameRegistry(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
-	layout, _ := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")))
+	layout, _ := pack(t, "1.0.0", scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "linux/arm64")))
 	if _, err := packager.Push(t.Context(), layout, repository(t, reg.Host+"/staging"), packager.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}

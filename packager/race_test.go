@@ -64,11 +64,11 @@ func race(t *testing.T, repo *ociregistry.Repository) int {
 	start.Add(1)
 	results := make([]*packager.Released, 2)
 	for i := range results {
-		dist := distOf(t, "1.0.0")
+		scanned := distOf(t, "1.0.0")
 		done.Go(func() {
 			start.Wait()
 			var err error
-			results[i], err = packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, titled(fmt.Sprint("publisher ", i)))
+			results[i], err = packager.Release(t.Context(), scanned, version(t, "1.0.0"), repo, titled(fmt.Sprint("publisher ", i)))
 			published, ok := errors.AsType[*packager.PublishedError](err)
 			if err != nil && (!ok || published.Published == published.New) {
 				t.Errorf("publisher %d: %v", i, err)

@@ -12,7 +12,8 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/scratch"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // ReleaseOptions say what [Release] does beside packaging and pushing.
@@ -62,7 +63,7 @@ type Released struct {
 	Bundles []SignedBundle `json:"-"`
 }
 
-// Release packages the executables of dist and publishes them, in this order:
+// Release packages the executables of a folder and publishes them, in this order:
 // layers, manifests, index, bills of materials, signatures, attestations, the
 // version tag, the aliases. Only the last two can be seen by those who install,
 // so an interrupted release is not seen at all. Running it again is safe:
@@ -70,22 +71,22 @@ type Released struct {
 //
 // It is [Pack] to a temporary folder, then [Push] from there with signatures on the
 // way. Errors are those of [Pack], [Push] and [Sign].
-func Release(ctx context.Context, dist *Dist, version Version, repo Repository, opts ReleaseOptions) (_ *Released, err error) {
+func Release(ctx context.Context, from *dist.Dist, version Version, repo Repository, opts ReleaseOptions) (_ *Released, err error) {
 	if len(opts.Predicates) > 0 && opts.Signer == nil {
 		return nil, fmt.Errorf("%w: attestations need a key or an identity to sign them", ErrSigningOptions)
 	}
-	scratch, err := durable.NewScratch()
+	work, err := scratch.New()
 	if err != nil {
 		return nil, fmt.Errorf("the folder for temporary files: %w", err)
 	}
-	defer func() { err = errors.Join(err, scratch.Close()) }()
-	layout := filepath.Join(scratch.Dir, "layout")
-	b, err := pack(ctx, dist, version, layout, opts.PackOptions)
+	defer func() { err = errors.Join(err, work.Close()) }()
+	layout := filepath.Join(work.Dir, "layout")
+	b, err := pack(ctx, from, version, layout, opts.PackOptions)
 	if err != nil {
 		return nil, err
 	}
 	out := newReleased(b, repo)
-	out.DryRun, out.Warnings = opts.DryRun, dist.Warnings()
+	out.DryRun, out.Warnings = opts.DryRun, from.Warnings()
 	p, err := newPublication(ctx, layout, repo, PushOptions{
 		Replace: opts.Replace, SkipAliases: opts.SkipAliases, Vouch: opts.Vouch, MountFrom: opts.MountFrom, Report: opts.Report,
 	}, &out.Pushed)

@@ -20,6 +20,7 @@ import (
 	"github.com/sigstore/sigstore/pkg/signature"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -109,7 +110,7 @@ func TestReleaseIsWhatCosignVerifies(t *testing.T) {
 	for kind, reg := range map[string]*registrytest.Registry{
 		"fallback tags": registrytest.New(t), "referrers API": registrytest.NewReferrers(t),
 	} {
-		dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64"))
+		scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "linux/arm64"))
 		provenance, err := packager.LocalBuild(githubEnv).Provenance()
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +121,7 @@ func TestReleaseIsWhatCosignVerifies(t *testing.T) {
 		repo := repository(t, reg.Host+"/demo")
 		// The second release must not pile anything up.
 		for range 2 {
-			released, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, opts)
+			released, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repo, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +156,7 @@ func TestSignAndAttestAfterPush(t *testing.T) {
 	signer, verifier := keyPair(t)
 	reg := registrytest.New(t)
 	repo := repository(t, reg.Host+"/demo")
-	layout, packed := pack(t, "1.0.0", scan(t, writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")))
+	layout, packed := pack(t, "1.0.0", scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "linux/arm64")))
 	if _, err := packager.Push(t.Context(), layout, repo, packager.PushOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -191,10 +192,10 @@ func TestSignAndAttestAfterPush(t *testing.T) {
 
 func TestReleaseEqualsPackAndPush(t *testing.T) {
 	t.Parallel()
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64", "windows/amd64"))
-	_, packed := pack(t, "1.0.0", dist)
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64", "windows/amd64"))
+	_, packed := pack(t, "1.0.0", scanned)
 	reg := registrytest.New(t)
-	released, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repository(t, reg.Host+"/demo"),
+	released, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repository(t, reg.Host+"/demo"),
 		packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}})
 	if err != nil {
 		t.Fatal(err)
@@ -209,9 +210,9 @@ func TestDryRunChangesNothing(t *testing.T) {
 	reg := registrytest.New(t)
 	repo := repository(t, reg.Host+"/demo")
 	signer, _ := keyPair(t)
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64"))
 	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata()}, Signer: signer, DryRun: true}
-	planned, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, opts)
+	planned, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repo, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +222,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		}
 	}
 	opts.DryRun = false
-	done, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, opts)
+	done, err := packager.Release(t.Context(), scanned, version(t, "1.0.0"), repo, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +230,7 @@ func TestDryRunChangesNothing(t *testing.T) {
 		t.Errorf("planned %s, did %s", planned.Digest, done.Digest)
 	}
 	for name, diff := range map[string]string{
-		"aliases": cmp.Diff(planned.Aliases, done.Aliases, cmp.AllowUnexported(packager.Version{}), cmp.Comparer(sameVersion)),
+		"aliases": cmp.Diff(planned.Aliases, done.Aliases, cmp.Comparer(sameVersion)),
 		"signed":  cmp.Diff(planned.Signed, done.Signed), "attested": cmp.Diff(planned.Attested, done.Attested),
 		"documents": cmp.Diff(planned.Documents, done.Documents),
 	} {
@@ -247,7 +248,7 @@ func TestIdenticalReleaseSendsNoBlob(t *testing.T) {
 	repo := repository(t, reg.Host+"/demo")
 	signer, _ := keyPair(t)
 	opts := packager.ReleaseOptions{Signer: signer, PackOptions: packager.PackOptions{Metadata: metadata()}}
-	dir := writeDist(t, "1.0.0", "linux/amd64", "linux/arm64")
+	dir := sampleplugin.Dist(t, "1.0.0", "linux/amd64", "linux/arm64")
 	first, err := packager.Release(t.Context(), scan(t, dir), version(t, "1.0.0"), repo, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -271,7 +272,7 @@ func TestPredicatesNeedASigner(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
 	opts := packager.ReleaseOptions{Predicates: []packager.Predicate{{Type: packager.PredicateProvenance}}}
-	_, err := packager.Release(t.Context(), scan(t, writeDist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), repository(t, reg.Host+"/demo"), opts)
+	_, err := packager.Release(t.Context(), scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64")), version(t, "1.0.0"), repository(t, reg.Host+"/demo"), opts)
 	if !errors.Is(err, packager.ErrSigningOptions) || len(reg.Gate.Requests()) != 0 {
 		t.Errorf("error = %v after %d requests", err, len(reg.Gate.Requests()))
 	}
@@ -281,10 +282,10 @@ func TestReleaseStopsWithItsContext(t *testing.T) {
 	t.Parallel()
 	reg := registrytest.New(t)
 	repo := repository(t, reg.Host+"/demo")
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64"))
 	ctx, cancel := context.WithCancel(t.Context())
 	opts := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), Report: func(packager.Event) { cancel() }}}
-	if _, err := packager.Release(ctx, dist, version(t, "1.0.0"), repo, opts); !errors.Is(err, context.Canceled) {
+	if _, err := packager.Release(ctx, scanned, version(t, "1.0.0"), repo, opts); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v", err)
 	}
 	if _, err := repo.Resolve(t.Context(), "1.0.0"); err == nil {

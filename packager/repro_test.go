@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"encoding/binary"
 	"errors"
 	"io"
 	"os"
@@ -18,7 +17,9 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // TestReproducible is INTEROP C29: it packages the same executables under everything that differs
@@ -28,7 +29,7 @@ import (
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	platforms := []string{"linux/amd64", "linux/arm64", "windows/amd64"}
-	one := writeDist(t, "1.0.0", platforms...)
+	one := sampleplugin.Dist(t, "1.0.0", platforms...)
 	two := filepath.Join(t.TempDir(), "a folder with spaces", "ü")
 	slices.Reverse(platforms)
 	for _, dir := range []string{one, two} {
@@ -40,10 +41,10 @@ func TestReproducible(t *testing.T) {
 			companion := os.FileMode(0o644)
 			if dir == two {
 				companion = 0o600
-				copyFile(t, executable(t, p, "1.0.0"), filepath.Join(dir, p, name), 0o700)
+				sampleplugin.Copy(t, sampleplugin.Build(t, p, "1.0.0"), filepath.Join(dir, p, name), 0o700)
 			}
 			for _, extra := range []string{"zz.txt", "LICENSE", "ä"} {
-				writeFile(t, filepath.Join(dir, p, extra), []byte(extra), companion)
+				sampleplugin.Write(t, filepath.Join(dir, p, extra), []byte(extra), companion)
 				if os.Geteuid() == 0 && dir == two {
 					if err := os.Chown(filepath.Join(dir, p, extra), 1234, 5678); err != nil {
 						t.Fatal(err)
@@ -94,26 +95,12 @@ func TestReproducible(t *testing.T) {
 	}
 }
 
-// elfFile is the smallest file that is an executable for linux/amd64.
-func elfFile() []byte {
-	var b bytes.Buffer
-	b.WriteString("\x7fELF\x02\x01\x01\x00")
-	b.Write(make([]byte, 8))
-	for _, field := range []any{
-		uint16(2), uint16(62), uint32(1), uint64(0x400000), uint64(0), uint64(0), uint32(0), uint16(64), uint16(0), uint16(0), uint16(0), uint16(0), uint16(0),
-	} {
-		_ = binary.Write(&b, binary.LittleEndian, field)
-	}
-	return append(b.Bytes(), bytes.Repeat([]byte("fleeting"), 1000)...)
-}
-
 // TestGoldenDigest notices when an update of the compressor, of the tar writer
-// or of an encoding changes what is published for the same input. The cache's
-// key has a version for that: raise it together with this digest.
+// or of an encoding changes what is published for the same input.
 func TestGoldenDigest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), sampleplugin.ELF(), 0o755)
 	_, packed := pack(t, "1.0.0", scan(t, dir))
 	const layer, index = "sha256:88c4a65096ac70589c9554791ecb77c3f053470aaa60cb39c551e31b76f97fa5", "sha256:f6237da54156a2aa7dd7116a9a0fd5dfa321c690cb8b77f66878c94b3b7dc808"
 	if packed.Platforms[0].Layer != layer || packed.Digest != index {
@@ -126,7 +113,7 @@ func TestGoldenDigest(t *testing.T) {
 func TestUnknownTimeIsNotClaimed(t *testing.T) {
 	t.Parallel()
 	dir, layout := t.TempDir(), filepath.Join(t.TempDir(), "layout")
-	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), sampleplugin.ELF(), 0o755)
 	if _, err := packager.Pack(t.Context(), scan(t, dir), version(t, "1.0.0"), layout, packager.PackOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +135,7 @@ func TestUnknownTimeIsNotClaimed(t *testing.T) {
 func TestAnnouncedExecutable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), sampleplugin.ELF(), 0o755)
 	layout, packed := pack(t, "1.0.0", scan(t, dir))
 	content, err := os.ReadFile(filepath.Join(layout, "blobs", "sha256", packed.Digest.Encoded()))
 	if err != nil {
@@ -159,7 +146,7 @@ func TestAnnouncedExecutable(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := index.Manifests[0].Annotations[artifact.AnnotationExecutable]
-	if want := digest.FromBytes(elfFile()).String(); got != want {
+	if want := digest.FromBytes(sampleplugin.ELF()).String(); got != want {
 		t.Errorf("announced %q; want %s", got, want)
 	}
 }
@@ -179,10 +166,10 @@ type entry struct {
 // names, whatever the files' modes where the layer is made.
 func TestLayerEntries(t *testing.T) {
 	t.Parallel()
-	dir := writeDist(t, "1.0.0", "linux/amd64", "windows/amd64")
-	writeFile(t, filepath.Join(dir, "linux/amd64/NOTES"), []byte("x"), 0o660)
-	writeFile(t, filepath.Join(dir, "windows/amd64/NOTES"), []byte("x"), 0o755)
-	writeFile(t, filepath.Join(dir, "windows/amd64/helper.dll"), []byte("x"), 0o644)
+	dir := sampleplugin.Dist(t, "1.0.0", "linux/amd64", "windows/amd64")
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/NOTES"), []byte("x"), 0o660)
+	sampleplugin.Write(t, filepath.Join(dir, "windows/amd64/NOTES"), []byte("x"), 0o755)
+	sampleplugin.Write(t, filepath.Join(dir, "windows/amd64/helper.dll"), []byte("x"), 0o644)
 	layout, packed := pack(t, "1.0.0", scan(t, dir))
 	when := metadata().Created.Unix()
 	const rawsd = "AQAAgBQAAAAkAAAAAAAAAAAAAAABAgAAAAAABSAAAAAhAgAAAQIAAAAAAAUgAAAAIQIAAA=="
@@ -238,7 +225,7 @@ func readLayer(t testing.TB, raw []byte) []entry {
 // TestImageIsWhatRuntimesRead is INTEROP C30 and C8: it checks config and manifest against each other.
 func TestImageIsWhatRuntimesRead(t *testing.T) {
 	t.Parallel()
-	layout, packed := pack(t, "1.2.3-rc.1", scan(t, writeDist(t, "1.2.3-rc.1", "linux/armv7", "windows/arm64")))
+	layout, packed := pack(t, "1.2.3-rc.1", scan(t, sampleplugin.Dist(t, "1.2.3-rc.1", "linux/armv7", "windows/arm64")))
 	source, err := packager.OpenLayout(t.Context(), layout)
 	if err != nil {
 		t.Fatal(err)
@@ -297,11 +284,11 @@ func TestImageIsWhatRuntimesRead(t *testing.T) {
 
 func TestPackReplacesOnlyLayouts(t *testing.T) {
 	t.Parallel()
-	dist := scan(t, writeDist(t, "1.0.0", "linux/amd64"))
+	scanned := scan(t, sampleplugin.Dist(t, "1.0.0", "linux/amd64"))
 	parent := t.TempDir()
 	out := filepath.Join(parent, "layout")
 	for _, v := range []string{"1.0.0", "1.0.1"} {
-		if _, err := packager.Pack(t.Context(), dist, version(t, v), out, packager.PackOptions{}); err != nil {
+		if _, err := packager.Pack(t.Context(), scanned, version(t, v), out, packager.PackOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		source, err := packager.OpenLayout(t.Context(), out)
@@ -317,8 +304,8 @@ func TestPackReplacesOnlyLayouts(t *testing.T) {
 		}
 	}
 	full := filepath.Join(parent, "full")
-	writeFile(t, filepath.Join(full, "precious"), []byte("x"), 0o600)
-	if _, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), full, packager.PackOptions{}); !errors.Is(err, packager.ErrExists) {
+	sampleplugin.Write(t, filepath.Join(full, "precious"), []byte("x"), 0o600)
+	if _, err := packager.Pack(t.Context(), scanned, version(t, "1.0.0"), full, packager.PackOptions{}); !errors.Is(err, packager.ErrExists) {
 		t.Errorf("error = %v, want ErrExists", err)
 	}
 	entries, err := os.ReadDir(parent)
@@ -326,11 +313,11 @@ func TestPackReplacesOnlyLayouts(t *testing.T) {
 		t.Errorf("left behind: %v, %v", entries, err)
 	}
 	for _, m := range []packager.Metadata{{MinimumRunner: "new"}, {Protocol: func() *int { n := -1; return &n }()}} {
-		if _, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), out, packager.PackOptions{Metadata: m}); !errors.Is(err, packager.ErrInput) {
+		if _, err := packager.Pack(t.Context(), scanned, version(t, "1.0.0"), out, packager.PackOptions{Metadata: m}); !errors.Is(err, dist.ErrInput) {
 			t.Errorf("%+v: error = %v", m, err)
 		}
 	}
-	if _, err := packager.Pack(t.Context(), dist, packager.Version{}, out, packager.PackOptions{}); !errors.Is(err, packager.ErrVersion) {
+	if _, err := packager.Pack(t.Context(), scanned, packager.Version{}, out, packager.PackOptions{}); !errors.Is(err, packager.ErrVersion) {
 		t.Errorf("no version: %v", err)
 	}
 }
@@ -356,7 +343,7 @@ func TestMetadataComesFromTheEnvironment(t *testing.T) {
 	}
 	for _, epoch := range []string{"yesterday", "-1"} {
 		env["SOURCE_DATE_EPOCH"] = epoch
-		if _, err := packager.DetectMetadata(lookup); !errors.Is(err, packager.ErrInput) {
+		if _, err := packager.DetectMetadata(lookup); !errors.Is(err, dist.ErrInput) {
 			t.Errorf("SOURCE_DATE_EPOCH=%s: error = %v", epoch, err)
 		}
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 
@@ -252,7 +253,7 @@ func TestRunnerTakesOurExtras(t *testing.T) {
 	host := portless(t, "10.1.1.2", reg) + "/group/demo"
 	base, repo := repository(t, reg.Host+"/windows/base"), repository(t, reg.Host+"/group/demo")
 	windowsBase(t, base)
-	_, err = packager.Release(t.Context(), scan(t, writeDist(t, "1.2.3", runtime.GOOS+"/"+runtime.GOARCH, "linux/armv7", "windows/amd64")),
+	_, err = packager.Release(t.Context(), scan(t, sampleplugin.Dist(t, "1.2.3", runtime.GOOS+"/"+runtime.GOARCH, "linux/armv7", "windows/amd64")),
 		version(t, "1.2.3"), repo, packager.ReleaseOptions{
 			PackOptions: packager.PackOptions{
 				Metadata: metadata(), WindowsBases: []packager.Base{{Reference: reg.Host + "/windows/base:ltsc", From: base}},
@@ -298,7 +299,7 @@ func runnerInstalls(t *testing.T, repository, tag, system, name string) {
 	if system != runtime.GOOS {
 		arch = "amd64"
 	}
-	want, err := os.ReadFile(executable(t, system+"/"+arch, "1.2.3"))
+	want, err := os.ReadFile(sampleplugin.Build(t, system+"/"+arch, "1.2.3"))
 	if err != nil {
 		t.Fatal(err)
 	}

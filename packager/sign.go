@@ -10,6 +10,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
@@ -72,7 +73,7 @@ type Signed struct {
 	// the artifact's.
 	Signatures string `json:"signatures,omitempty"`
 	// Warnings say what could not be published in every form.
-	Warnings []Warning `json:"warnings,omitempty"`
+	Warnings []dist.Warning `json:"warnings,omitempty"`
 	// Bundles are the attestations, in the order in which they were made.
 	Bundles []SignedBundle `json:"-"`
 }
@@ -132,7 +133,7 @@ type evidence struct {
 	bundles   []SignedBundle
 	present   int
 	outcomes  []Outcome
-	warnings  []Warning
+	warnings  []dist.Warning
 }
 
 // subjectEvidence is what is published about one manifest.

@@ -23,13 +23,3 @@ func processCPU(b *testing.B) time.Duration {
 	}
 	return span(kernel) + span(user)
 }
-
-// notAFile makes a folder: pipes are not in folders there.
-func notAFile(t *testing.T, path string) {
-	t.Helper()
-	if err := os.Mkdir(path, 0o700); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func unixInput() []badInput { return nil }

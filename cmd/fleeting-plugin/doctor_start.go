@@ -7,7 +7,6 @@ import (
 	"debug/elf"
 	"errors"
 	"fmt"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"io"
 	"io/fs"
 	"os"
@@ -17,6 +16,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/scratch"
 )
 
 // The handshake with which the runner starts a plugin: the cookie tells a plugin
@@ -32,17 +33,17 @@ const (
 // startOnce starts a plugin as the runner does, but with an empty environment,
 // and kills it once it has said where and how it serves.
 func startOnce(ctx context.Context, path string) (protocol int, err error) {
-	scratch, err := durable.NewScratch()
+	work, err := scratch.New()
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, scratch.Close()) }()
+	defer func() { err = errors.Join(err, work.Close()) }()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path)
 	cmd.Dir = filepath.Dir(path)
 	cmd.Env = []string{
-		"TMPDIR=" + scratch.Dir, cookieName + "=" + cookieValue,
+		"TMPDIR=" + work.Dir, cookieName + "=" + cookieValue,
 		"PLUGIN_MIN_PORT=10000", "PLUGIN_MAX_PORT=25000", "PLUGIN_PROTOCOL_VERSIONS=0",
 	}
 	stdout, err := cmd.StdoutPipe()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/scratch"
 )
 
 // registries opens registries with what the flags, the environment and the
@@ -64,12 +64,12 @@ func (f *installFlags) noMirror(ctx context.Context, err error) error {
 
 // temporary makes a folder that close removes.
 func (f *installFlags) temporary() (string, error) {
-	scratch, err := durable.NewScratch()
+	work, err := scratch.New()
 	if err != nil {
 		return "", err
 	}
-	f.cleanup = append(f.cleanup, scratch.Close)
-	dir := filepath.Join(scratch.Dir, "layout")
+	f.cleanup = append(f.cleanup, work.Close)
+	dir := filepath.Join(work.Dir, "layout")
 	return dir, os.Mkdir(dir, 0o700)
 }
 

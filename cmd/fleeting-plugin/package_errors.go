@@ -6,6 +6,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // mapPackagerErrors says which exit code and hint go with the errors of the
@@ -16,7 +17,7 @@ func mapPackagerErrors(app *cli.App) {
 	app.MapError(packager.ErrPublished, cli.Failed, "publish a new version; --replace moves this one, and breaks users who pinned it")
 	app.MapError(packager.ErrAliasTaken, cli.Failed, "publish to its own repository, delete the alias, or move no aliases with --no-aliases")
 	app.MapError(packager.ErrNotVouched, cli.Refused, "sign it first, or name the policy that accepts it")
-	app.MapError(packager.ErrInput, cli.Usage, "")
+	app.MapError(dist.ErrInput, cli.Usage, "")
 	app.MapError(packager.ErrExists, cli.Usage, "choose another folder with --layout, or empty this one")
 	app.MapError(packager.ErrNotPlugin, cli.Failed, "check the reference: it must resolve to a plugin that fleeting-plugin package or the runner's releaser made")
 	app.MapError(packager.ErrPassword, cli.Usage, "try again, or set COSIGN_PASSWORD, or give --password-file")
@@ -78,7 +79,7 @@ func explain(err error) error {
 // remediesOf walks the tree of joined and wrapped errors.
 func remediesOf(err error) []string {
 	var found []string
-	if e, ok := err.(*packager.InputError); ok { //nolint:errorlint // each of the tree is looked at
+	if e, ok := err.(*dist.InputError); ok { //nolint:errorlint // each of the tree is looked at
 		if e.Remedy != "" {
 			found = append(found, e.Remedy)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/modcache"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 	"github.com/radome-io/fleeting-plugin-openstack/sbom"
 )
 
@@ -68,8 +69,8 @@ func addPackFlags(app *cli.App, registry *cli.RegistryFlags, flags *pflag.FlagSe
 }
 
 // scan finds and checks the executables; args is empty or a folder.
-func (p *packFlags) scan(ctx context.Context, args []string, version packager.Version) (*packager.Dist, error) {
-	opts := packager.ScanOptions{GoreleaserID: p.goreleaserID, Include: p.include, Executables: p.executables, Platforms: map[string]string{}}
+func (p *packFlags) scan(ctx context.Context, args []string, version packager.Version) (*dist.Dist, error) {
+	opts := dist.Options{GoreleaserID: p.goreleaserID, Include: p.include, Executables: p.executables, Platforms: map[string]string{}}
 	for _, s := range p.platforms {
 		platform, path, ok := strings.Cut(s, "=")
 		if !ok || path == "" {
@@ -89,15 +90,15 @@ func (p *packFlags) scan(ctx context.Context, args []string, version packager.Ve
 	case len(p.platforms) == 0:
 		return nil, cli.Usagef("give the folder with the executables, or --platform os/arch=PATH")
 	}
-	dist, err := packager.Scan(ctx, dir, opts)
+	found, err := dist.Scan(ctx, dir, opts)
 	if err != nil {
 		return nil, err
 	}
-	warnings := dist.Warnings()
+	warnings := found.Warnings()
 	if !p.skipRun {
-		compare := dist.CompareVersion
+		compare := found.CompareVersion
 		if p.secrets {
-			compare = dist.SearchVersion
+			compare = found.SearchVersion
 		}
 		more, err := compare(ctx, version)
 		if err != nil {
@@ -108,7 +109,7 @@ func (p *packFlags) scan(ctx context.Context, args []string, version packager.Ve
 	for _, w := range warnings {
 		p.app.Warnf("%s", w)
 	}
-	return dist, nil
+	return found, nil
 }
 
 // options gathers what flags and environment say. The current folder says

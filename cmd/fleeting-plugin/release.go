@@ -10,6 +10,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // releaseResult is what release tells programs.
@@ -89,7 +90,7 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 	if f.opts.Format, f.opts.Signatures, err = f.place.open(registry); err != nil {
 		return err
 	}
-	dist, err := f.prepare(cmd.Context(), app, pack, args[:len(args)-1], v)
+	found, err := f.prepare(cmd.Context(), app, pack, args[:len(args)-1], v)
 	if err != nil {
 		return explain(err)
 	}
@@ -99,11 +100,11 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 		}
 	}
 	var result releaseResult
-	if result.Released, err = packager.Release(cmd.Context(), dist, v, repo, f.opts); err != nil {
+	if result.Released, err = packager.Release(cmd.Context(), found, v, repo, f.opts); err != nil {
 		return explainPublished(explainImmutable(explain(err)), "run the same command again")
 	}
 	if !f.noChecksums && !f.opts.DryRun {
-		if result.Checksums, err = packager.WriteChecksums(cmd.Context(), dist, f.opts.Signer); err != nil {
+		if result.Checksums, err = packager.WriteChecksums(cmd.Context(), found, f.opts.Signer); err != nil {
 			return fmt.Errorf("%s is published, but: %w", result.Reference, err)
 		}
 	}
@@ -114,17 +115,17 @@ func (f *releaseFlags) run(cmd *cobra.Command, app *cli.App, registry *cli.Regis
 }
 
 // prepare scans the executables, and settles what is said about them.
-func (f *releaseFlags) prepare(ctx context.Context, app *cli.App, pack *packFlags, args []string, v packager.Version) (*packager.Dist, error) {
+func (f *releaseFlags) prepare(ctx context.Context, app *cli.App, pack *packFlags, args []string, v packager.Version) (*dist.Dist, error) {
 	f.statements.provenance = !f.noProvenance
 	if err := f.statements.check(); err != nil {
 		return nil, err
 	}
-	dist, err := pack.scan(ctx, args, v)
+	found, err := pack.scan(ctx, args, v)
 	if err != nil {
 		return nil, err
 	}
-	f.told = len(dist.Warnings())
-	warnings, err := dist.CompareLDFlags(ctx, f.statements.ldflags)
+	f.told = len(found.Warnings())
+	warnings, err := found.CompareLDFlags(ctx, f.statements.ldflags)
 	if err != nil {
 		return nil, err
 	}
@@ -132,12 +133,12 @@ func (f *releaseFlags) prepare(ctx context.Context, app *cli.App, pack *packFlag
 		app.Warnf("%s", w)
 	}
 	if f.opts.PackOptions, err = pack.options(ctx); err != nil || f.opts.Signer == nil {
-		return dist, err
+		return found, err
 	}
 	said := f.opts.Metadata
-	said.Revision = cmp.Or(said.Revision, dist.Revision())
+	said.Revision = cmp.Or(said.Revision, found.Revision())
 	f.opts.Predicates, err = f.statements.all(ctx, app, f.opts.Signer, said, f.opts.DryRun)
-	return dist, err
+	return found, err
 }
 
 // writeBundle writes the provenance that was published.

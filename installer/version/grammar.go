@@ -31,13 +31,13 @@ func (p partial) String() string {
 func (p partial) end(n int) Version {
 	switch {
 	case n <= 0:
-		return Version{major: math.MaxUint64}
+		return Version{parsed: true, major: math.MaxUint64}
 	case n == 1:
-		return Version{major: p.low.major + 1}
+		return Version{parsed: true, major: p.low.major + 1}
 	case n == 2:
-		return Version{major: p.low.major, minor: p.low.minor + 1}
+		return Version{parsed: true, major: p.low.major, minor: p.low.minor + 1}
 	}
-	return Version{major: p.low.major, minor: p.low.minor, patch: p.low.patch + 1}
+	return Version{parsed: true, major: p.low.major, minor: p.low.minor, patch: p.low.patch + 1}
 }
 
 func parseSet(text string) ([]comparator, error) {

@@ -20,9 +20,10 @@ var ErrInvalid = errors.New("invalid version")
 // Version is a semantic version (SemVer 2.0.0): MAJOR.MINOR.PATCH, an optional
 // prerelease, and optional build metadata that takes no part in comparisons.
 //
-// The zero value is 0.0.0. Versions are compared with [Version.Compare], not
-// with ==.
+// The zero value is no version, see [Version.IsZero]; it compares as 0.0.0. Compare
+// versions with [Version.Compare], not with ==.
 type Version struct {
+	parsed              bool
 	major, minor, patch uint64
 	prerelease          []string
 	build               string
@@ -40,7 +41,7 @@ func Parse(text string) (Version, error) {
 	}
 	rest, build, hasBuild := strings.Cut(text, "+")
 	rest, pre, hasPre := strings.Cut(rest, "-")
-	v := Version{}
+	v := Version{parsed: true}
 	if hasBuild {
 		if _, err := identifiers(build, true); err != nil {
 			return Version{}, fmt.Errorf("%w %q: build metadata: %w", ErrInvalid, text, err)
@@ -84,6 +85,9 @@ func ParseTag(tag string) (Version, error) {
 	}
 	return v, nil
 }
+
+// IsZero reports whether v is the zero value, which is no version.
+func (v Version) IsZero() bool { return !v.parsed }
 
 // Major is the first number.
 func (v Version) Major() uint64 { return v.major }

@@ -27,6 +27,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/toolimage"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // The architectures that the tests run: one of them is emulated.
@@ -131,19 +132,19 @@ func compile(t *testing.T, arch, ldflags, output, pkg string) {
 // publish builds a plugin, packages it and pushes it with our own packager.
 func (l *lab) publish(t *testing.T, title, pkg, ldflags string) published {
 	t.Helper()
-	dist := filepath.Join(l.dir, "dist", title)
+	folder := filepath.Join(l.dir, "dist", title)
 	for _, arch := range architectures() {
-		plugin := filepath.Join(dist, "linux", arch, "plugin")
+		plugin := filepath.Join(folder, "linux", arch, "plugin")
 		compile(t, arch, ldflags, plugin, pkg)
 		run(t, nil, "go", "run", toolPackage, "licenses", "--license", "../../LICENSE", "--beside", plugin)
 	}
 	p := published{title: title, image: l.registry.Host + "/" + owner + "/" + title}
-	p.version = reported(t, filepath.Join(dist, "linux", architectures()[0], "plugin"))
+	p.version = reported(t, filepath.Join(folder, "linux", architectures()[0], "plugin"))
 	version, err := packager.ParseVersion(p.version)
 	if err != nil {
 		t.Fatal(err)
 	}
-	scanned, err := packager.Scan(t.Context(), dist, packager.ScanOptions{})
+	scanned, err := dist.Scan(t.Context(), folder, dist.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,8 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
 	"golang.org/x/mod/modfile"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/scratch"
 )
 
 // Source is a tree to build from. [Origin.Clone] and [Copy] make one that has no
@@ -72,12 +73,12 @@ func (s Source) ours(ctx context.Context) (_ Source, done func(), err error) {
 	if s.top != "" {
 		return s, func() {}, nil
 	}
-	scratch, err := durable.NewScratch()
+	work, err := scratch.New()
 	if err != nil {
 		return Source{}, nil, err
 	}
-	done = func() { _ = scratch.Close() }
-	copied, _, _, err := Copy(ctx, s.Dir, filepath.Join(scratch.Dir, "source"))
+	done = func() { _ = work.Close() }
+	copied, _, _, err := Copy(ctx, s.Dir, filepath.Join(work.Dir, "source"))
 	if err != nil {
 		done()
 		return Source{}, nil, err

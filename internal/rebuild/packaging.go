@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // Pack packages the folders "os/arch[variant]" in dir as the publisher did, by
@@ -19,9 +20,9 @@ func Pack(ctx context.Context, dir, work, version string, annotation func(string
 	if err != nil {
 		return nil, err
 	}
-	dist, err := packager.Scan(ctx, dir, packager.ScanOptions{})
+	found, err := dist.Scan(ctx, dir, dist.Options{})
 	if err != nil {
 		return nil, err
 	}
-	return packager.Pack(ctx, dist, v, filepath.Join(work, "layout"), packager.PackOptions{Metadata: metadata, SkipSBOM: true})
+	return packager.Pack(ctx, found, v, filepath.Join(work, "layout"), packager.PackOptions{Metadata: metadata, SkipSBOM: true})
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/scratch"
 )
 
 // Request is what is to be built again, and how.
@@ -54,12 +54,12 @@ type rebuilding struct {
 // error says that nothing could be reported: it matches [ErrOrigin], [ErrFetch],
 // [ErrNoCommit], or is the installer's.
 func Run(ctx context.Context, request Request) (report Report, err error) {
-	scratch, err := durable.NewScratch()
+	work, err := scratch.New()
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, scratch.Close()) }()
-	r := &rebuilding{Request: request, work: scratch.Dir}
+	defer func() { err = errors.Join(err, work.Close()) }()
+	r := &rebuilding{Request: request, work: work.Dir}
 	all, partial, err := r.fetch(ctx)
 	if err != nil {
 		return Report{}, err

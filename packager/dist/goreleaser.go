@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"encoding/json"
@@ -133,6 +133,6 @@ func (d *Dist) addBuilt(known platformSet, a goreleaserArtifact) error {
 	if err != nil {
 		return err
 	}
-	d.inputs = append(d.inputs, input{platform: p, files: files, source: candidates[i]})
+	d.inputs = append(d.inputs, Input{platform: p, files: files, source: candidates[i]})
 	return nil
 }

@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"bytes"
@@ -74,7 +74,7 @@ const secretSearch = 1 << 20
 
 // privately says why a companion is not published unasked, "" if nothing speaks
 // against it.
-func privately(f file) (string, error) {
+func privately(f File) (string, error) {
 	name := strings.ToLower(f.name)
 	if strings.HasPrefix(name, ".") {
 		return "a hidden file", nil
@@ -138,10 +138,10 @@ func beginning(path string, limit int64) ([]byte, error) {
 
 // refusePrivate refuses the companions of an executable that look private, but
 // those that the publisher asked for by name.
-func refusePrivate(in input, include []string) error {
+func refusePrivate(in Input, include []string) error {
 	var problems []error
 	for _, f := range in.files {
-		if f == in.binary() || slices.Contains(include, f.name) {
+		if f == in.Executable() || slices.Contains(include, f.name) {
 			continue
 		}
 		kind, err := privately(f)

@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/contextio"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ldflags"
 )
@@ -19,7 +20,7 @@ import (
 // are an [*InputError]; other Go or module versions give a warning, as they may
 // come from machines that differ.
 func (d *Dist) oneBuild() ([]Warning, error) {
-	var first *input
+	var first *Input
 	var warnings []Warning
 	var problems []error
 	var modified []string
@@ -29,7 +30,7 @@ func (d *Dist) oneBuild() ([]Warning, error) {
 			continue
 		}
 		if settingOf(in.info, "vcs.modified") == "true" {
-			modified = append(modified, in.binary().path)
+			modified = append(modified, in.Executable().path)
 		}
 		if first == nil {
 			first = in
@@ -37,13 +38,13 @@ func (d *Dist) oneBuild() ([]Warning, error) {
 		}
 		if difference := otherSource(first.info, in.info); difference != "" {
 			problems = append(problems, &InputError{
-				Path: in.binary().path, Problem: fmt.Sprintf("is not of the same build as %s: %s", first.binary().path, difference),
+				Path: in.Executable().path, Problem: fmt.Sprintf("is not of the same build as %s: %s", first.Executable().path, difference),
 				Remedy: "build the executables of all platforms again, from one commit",
 			})
 			continue
 		}
 		if difference := otherParts(first.info, in.info); difference != "" {
-			warnings = append(warnings, Warning{in.binary().path, fmt.Sprintf("it may not be of the same build as %s: %s", first.binary().path, difference)})
+			warnings = append(warnings, Warning{in.Executable().path, fmt.Sprintf("it may not be of the same build as %s: %s", first.Executable().path, difference)})
 		}
 	}
 	if len(modified) > 0 {
@@ -128,12 +129,12 @@ func (d *Dist) CompareLDFlags(ctx context.Context, flags string) ([]Warning, err
 	for _, variable := range variables {
 		var missing []string
 		for i := range d.inputs {
-			there, err := holds(ctx, d.inputs[i].binary().path, variable.Value)
+			there, err := holds(ctx, d.inputs[i].Executable().path, variable.Value)
 			if err != nil {
 				return nil, err
 			}
 			if !there {
-				missing = append(missing, d.inputs[i].binary().path)
+				missing = append(missing, d.inputs[i].Executable().path)
 			}
 		}
 		if len(missing) > 0 {
@@ -148,7 +149,7 @@ func (d *Dist) CompareLDFlags(ctx context.Context, flags string) ([]Warning, err
 
 // otherVersions names the executables that do not have the version in them, as
 // those of an earlier build that was not repeated do not.
-func (d *Dist) otherVersions(ctx context.Context, want Version, asked int) (without []string, err error) {
+func (d *Dist) otherVersions(ctx context.Context, want version.Version, asked int) (without []string, err error) {
 	for i := range d.inputs {
 		if i == asked {
 			continue
@@ -158,7 +159,7 @@ func (d *Dist) otherVersions(ctx context.Context, want Version, asked int) (with
 			return nil, err
 		}
 		if !there {
-			without = append(without, d.inputs[i].binary().path)
+			without = append(without, d.inputs[i].Executable().path)
 		}
 	}
 	return without, nil
@@ -166,11 +167,11 @@ func (d *Dist) otherVersions(ctx context.Context, want Version, asked int) (with
 
 // tells says whether an executable has the version in it, by its build
 // information or as text.
-func (in *input) tells(ctx context.Context, version Version) (bool, error) {
-	if in.info != nil && strings.TrimPrefix(in.info.Main.Version, "v") == version.String() {
+func (in *Input) tells(ctx context.Context, want version.Version) (bool, error) {
+	if in.info != nil && strings.TrimPrefix(in.info.Main.Version, "v") == want.String() {
 		return true, nil
 	}
-	return holds(ctx, in.binary().path, version.String())
+	return holds(ctx, in.Executable().path, want.String())
 }
 
 // holds says whether a file has a text in it, other than as the version of a

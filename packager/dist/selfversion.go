@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ldflags"
 )
@@ -31,9 +32,9 @@ const (
 // The executables of other platforms do not run here. Where the one that does has
 // the version as text in it, those that do not are of another build and an
 // [*InputError]; where none runs here, that gives a warning.
-func (d *Dist) CompareVersion(ctx context.Context, want Version) ([]Warning, error) {
+func (d *Dist) CompareVersion(ctx context.Context, want version.Version) ([]Warning, error) {
 	for _, p := range artifact.Candidates(artifact.HostPlatform()) {
-		if i := slices.IndexFunc(d.inputs, func(in input) bool { return in.platform == p }); i >= 0 {
+		if i := slices.IndexFunc(d.inputs, func(in Input) bool { return in.platform == p }); i >= 0 {
 			return d.compareWith(ctx, i, want)
 		}
 	}
@@ -45,7 +46,7 @@ func (d *Dist) CompareVersion(ctx context.Context, want Version) ([]Warning, err
 // an executable reads the environment of whoever started it, with the keys and
 // tokens in there. If only some have the version in them, the others are of another
 // build and an [*InputError]. If none has it, that gives a warning.
-func (d *Dist) SearchVersion(ctx context.Context, want Version) ([]Warning, error) {
+func (d *Dist) SearchVersion(ctx context.Context, want version.Version) ([]Warning, error) {
 	without, err := d.otherVersions(ctx, want, -1)
 	if err != nil {
 		return nil, err
@@ -57,16 +58,16 @@ func (d *Dist) SearchVersion(ctx context.Context, want Version) ([]Warning, erro
 		}
 		return warnings, nil
 	}
-	i := slices.IndexFunc(d.inputs, func(in input) bool { return !slices.Contains(without, in.binary().path) })
+	i := slices.IndexFunc(d.inputs, func(in Input) bool { return !slices.Contains(without, in.Executable().path) })
 	return nil, otherBuilds(without, d.inputs[i], want)
 }
 
 // otherBuilds is the error of executables without the version that one has.
-func otherBuilds(without []string, one input, want Version) error {
+func otherBuilds(without []string, one Input, want version.Version) error {
 	var problems []error
 	for _, path := range without {
 		problems = append(problems, &InputError{
-			Path: path, Problem: fmt.Sprintf("does not have the version %s in it, as %s has: it is of another build", want, one.binary().path),
+			Path: path, Problem: fmt.Sprintf("does not have the version %s in it, as %s has: it is of another build", want, one.Executable().path),
 			Remedy: fmt.Sprintf("build the executables of all platforms again, as %s", want),
 		})
 	}
@@ -75,7 +76,7 @@ func otherBuilds(without []string, one input, want Version) error {
 
 // compareWith asks the executable that runs here, and compares the others with
 // it.
-func (d *Dist) compareWith(ctx context.Context, asked int, want Version) ([]Warning, error) {
+func (d *Dist) compareWith(ctx context.Context, asked int, want version.Version) ([]Warning, error) {
 	one := d.inputs[asked]
 	warnings, err := compareVersion(ctx, one, want)
 	if err != nil || len(warnings) > 0 {
@@ -91,8 +92,8 @@ func (d *Dist) compareWith(ctx context.Context, asked int, want Version) ([]Warn
 	return nil, otherBuilds(without, one, want)
 }
 
-func compareVersion(ctx context.Context, in input, want Version) ([]Warning, error) {
-	bin := in.binary()
+func compareVersion(ctx context.Context, in Input, want version.Version) ([]Warning, error) {
+	bin := in.Executable()
 	output, err := run(ctx, bin.path, versionTimeout)
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
@@ -105,7 +106,7 @@ func compareVersion(ctx context.Context, in input, want Version) ([]Warning, err
 	case told == "":
 		return []Warning{{bin.path, "its answer to -version names no version, so it was not compared" + without.problem()}}, nil
 	}
-	v, err := ParseVersion(told)
+	v, err := parseVersion(told)
 	if err != nil {
 		return []Warning{{bin.path, fmt.Sprintf("it reports version %q; build it with its version, or the runner's list of plugins will be wrong", told) + without.problem()}}, nil //nolint:nilerr // an unknown version is no error
 	}
@@ -124,7 +125,7 @@ func compareVersion(ctx context.Context, in input, want Version) ([]Warning, err
 type ineffective string
 
 // ineffective finds such a flag, where the executable says how it was linked.
-func (in input) ineffective(want Version) ineffective {
+func (in Input) ineffective(want version.Version) ineffective {
 	if in.info == nil {
 		return ""
 	}
@@ -193,7 +194,7 @@ func toldVersion(output string) string {
 	words := strings.Fields(output)
 	for i, word := range words {
 		word = strings.Trim(word, `,;:()[]"'`)
-		_, err := ParseVersion(word)
+		_, err := parseVersion(word)
 		// Go's own version is not the plugin's.
 		if err == nil && (i == 0 || !slices.Contains([]string{"go", "golang"}, strings.ToLower(strings.Trim(words[i-1], ":")))) {
 			return word
@@ -215,4 +216,13 @@ func (b *limitedBuffer) Write(p []byte) (int, error) {
 	}
 	b.content = append(b.content, p...)
 	return len(p), nil
+}
+
+// parseVersion reads a version as an executable tells it, with or without a "v".
+func parseVersion(text string) (version.Version, error) {
+	v, err := version.Parse(strings.TrimPrefix(text, "v"))
+	if err == nil && v.Build() != "" {
+		err = fmt.Errorf("%q has build metadata", text)
+	}
+	return v, err
 }

@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ import (
 // collect returns the files of a platform's folder: the executable and its
 // companions. What the runner's installer would drop, or would install as
 // something else than what was published, is refused.
-func collect(dir string, p artifact.Platform) ([]file, error) {
+func collect(dir string, p artifact.Platform) ([]File, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, &InputError{Path: dir, Problem: "cannot be read", Err: errors.Unwrap(err)}
 	}
-	var files []file
+	var files []File
 	var problems []error
 	seen := map[string]string{}
 	for _, e := range entries {
@@ -43,7 +43,7 @@ func collect(dir string, p artifact.Platform) ([]file, error) {
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(files, func(f file) bool { return f.name == p.Executable() })
+	i := slices.IndexFunc(files, func(f File) bool { return f.name == p.Executable() })
 	if i < 0 {
 		return nil, missing(dir, p, files)
 	}
@@ -57,7 +57,7 @@ func collect(dir string, p artifact.Platform) ([]file, error) {
 // settleModes decides which companions are executable, so that the same files make
 // the same layer on every system. Without modes nothing tells those for a system
 // that has them.
-func (in *input) settleModes(executables []string, modes bool) error {
+func (in *Input) settleModes(executables []string, modes bool) error {
 	var problems []error
 	for i := range in.files {
 		f := &in.files[i]
@@ -81,7 +81,7 @@ func (in *input) settleModes(executables []string, modes bool) error {
 func windowsExecutables() []string { return []string{".exe", ".dll", ".com", ".bat", ".cmd"} }
 
 // single returns one executable, under the name that it has in the artifact.
-func single(path string, p artifact.Platform) ([]file, error) {
+func single(path string, p artifact.Platform) ([]File, error) {
 	f, err := regular(path, p.Executable())
 	if err != nil {
 		return nil, err
@@ -90,18 +90,18 @@ func single(path string, p artifact.Platform) ([]file, error) {
 		return nil, err
 	}
 	f.executable = true
-	return []file{f}, nil
+	return []File{f}, nil
 }
 
 // regular checks one file.
-func regular(path, name string) (file, error) {
+func regular(path, name string) (File, error) {
 	info, err := os.Lstat(path)
 	if err != nil {
-		return file{}, &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
+		return File{}, &InputError{Path: path, Problem: "cannot be read", Err: errors.Unwrap(err)}
 	}
 	mode := info.Mode()
-	refuse := func(problem, remedy string) (file, error) {
-		return file{}, &InputError{Path: path, Problem: problem, Remedy: remedy}
+	refuse := func(problem, remedy string) (File, error) {
+		return File{}, &InputError{Path: path, Problem: problem, Remedy: remedy}
 	}
 	switch {
 	case mode.IsDir():
@@ -114,13 +114,13 @@ func regular(path, name string) (file, error) {
 	case mode&(fs.ModeSetuid|fs.ModeSetgid|fs.ModeSticky) != 0:
 		return refuse("has a setuid, setgid or sticky bit ("+mode.String()+")", "chmod u-s,g-s,-t "+path)
 	}
-	return file{
+	return File{
 		name: name, path: path, size: info.Size(),
 		executable: mode.Perm()&0o111 != 0, found: info,
 	}, nil
 }
 
-func needExecutable(f file, p artifact.Platform) error {
+func needExecutable(f File, p artifact.Platform) error {
 	// Windows has no executable bit, neither on the files for it nor for those
 	// who build there.
 	if f.executable || p.OS() == "windows" || runtime.GOOS == "windows" {
@@ -129,7 +129,7 @@ func needExecutable(f file, p artifact.Platform) error {
 	return &InputError{Path: f.path, Problem: "is not executable", Remedy: "chmod +x " + f.path}
 }
 
-func missing(dir string, p artifact.Platform, files []file) error {
+func missing(dir string, p artifact.Platform, files []File) error {
 	e := &InputError{Path: dir, Problem: "has no file " + p.Executable()}
 	var names []string
 	for _, f := range files {

@@ -1,4 +1,4 @@
-package durable_test
+package scratch_test
 
 import (
 	"errors"
@@ -6,16 +6,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/scratch"
 )
 
 // TestMain makes a scratch folder and ends without closing it, if asked to: as a
 // process that is killed.
 func TestMain(m *testing.M) {
 	if os.Getenv("SCRATCH_AND_DIE") != "" {
-		if _, err := durable.NewScratch(); err != nil {
+		if _, err := scratch.New(); err != nil {
 			panic(err)
 		}
 		os.Exit(0)
@@ -23,13 +24,13 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestScratch: a folder is there until it is closed, and what a killed process left
+// TestNew: a folder is there until it is closed, and what a killed process left
 // is removed by the next, but nothing that is in use or has another name.
-func TestScratch(t *testing.T) {
+func TestNew(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	t.Setenv("TMP", temp)
-	first, err := durable.NewScratch()
+	first, err := scratch.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestScratch(t *testing.T) {
 	if left := scratches(t, temp); left != 2 {
 		t.Fatalf("%d folders, want that of the first and that of the process that ended", left)
 	}
-	second, err := durable.NewScratch()
+	second, err := scratch.New()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,4 +73,38 @@ func scratches(t *testing.T, dir string) int {
 		t.Fatal(err)
 	}
 	return len(found)
+}
+
+// TestMany: folders that are made, removed and swept at the same time do not
+// disturb each other.
+func TestMany(t *testing.T) {
+	temp := t.TempDir()
+	t.Setenv("TMPDIR", temp)
+	t.Setenv("TMP", temp)
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 50 {
+				folder, err := scratch.New()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if err := errors.Join(os.WriteFile(filepath.Join(folder.Dir, "file"), nil, 0o600), folder.Close()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if left := scratches(t, temp); left != 0 {
+		t.Errorf("%d folders are left", left)
+	}
+}
+
+func write(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 }

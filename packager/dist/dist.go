@@ -1,4 +1,7 @@
-package packager
+// Package dist finds the executables of a plugin in a folder, one for each platform,
+// with the files that go with them, and checks that they are what they will be
+// published as. It packages and publishes nothing.
+package dist
 
 import (
 	"context"
@@ -15,8 +18,8 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
-// ScanOptions change where [Scan] looks. The zero value reads the folder.
-type ScanOptions struct {
+// Options change where [Scan] looks. The zero value reads the folder.
+type Options struct {
 	// Platforms maps platforms ("linux/amd64", "linux/arm/v7") to an executable
 	// or to a folder that holds "plugin" and its companions. If it is not
 	// empty, nothing else is read.
@@ -37,57 +40,22 @@ type ScanOptions struct {
 // makes one.
 type Dist struct {
 	dir      string
-	inputs   []input
+	inputs   []Input
 	warnings []Warning
 	sums     sums
-}
-
-// input is what goes into the image of one platform.
-type input struct {
-	platform artifact.Platform
-	// files are sorted by name; one of them is the executable.
-	files []file
-	// info is Go's build information; nil where there is none.
-	info *debug.BuildInfo
-	// source is where the executable was found, for messages.
-	source string
-}
-
-// file is one regular file of a platform.
-type file struct {
-	// name in the plugin's folder, path on disk.
-	name, path string
-	size       int64
-	executable bool
-	// found is the state in which the file was checked.
-	found fs.FileInfo
-}
-
-// binary returns the plugin's executable.
-func (in input) binary() file {
-	i := slices.IndexFunc(in.files, func(f file) bool { return f.name == in.platform.Executable() })
-	return in.files[i]
-}
-
-// has says whether a file of the name goes with the executable.
-func (in input) has(name string) bool {
-	return slices.ContainsFunc(in.files, func(f file) bool { return f.name == name })
-}
-
-// size is that of all files together, in bytes.
-func (in input) size() int64 {
-	var n int64
-	for _, f := range in.files {
-		n += f.size
-	}
-	return n
 }
 
 // Dir returns the folder that was scanned.
 func (d *Dist) Dir() string { return d.dir }
 
-// Revision returns the commit that the executables say to be built from, "" if
-// they do not.
+// Inputs returns what was found, sorted by platform.
+func (d *Dist) Inputs() []Input { return slices.Clone(d.inputs) }
+
+// Warnings returns what the publisher should look at.
+func (d *Dist) Warnings() []Warning { return slices.Clone(d.warnings) }
+
+// Revision returns the commit that the executables were built from by their build
+// information, "" if it names none.
 func (d *Dist) Revision() string {
 	for _, in := range d.inputs {
 		if in.info != nil && settingOf(in.info, "vcs.revision") != "" && settingOf(in.info, "vcs.modified") != "true" {
@@ -97,34 +65,71 @@ func (d *Dist) Revision() string {
 	return ""
 }
 
-// title is the plugin's name by its executables, "" if they do not say it.
-func (d *Dist) title() string {
-	for _, in := range d.inputs {
-		if in.info != nil && titleOf(in.info.Path) != "" {
-			return titleOf(in.info.Path)
-		}
-	}
-	return ""
+// Input is what is packaged for one platform.
+type Input struct {
+	platform artifact.Platform
+	// files are sorted by name; one of them is the executable.
+	files []File
+	// info is Go's build information; nil where there is none.
+	info *debug.BuildInfo
+	// source is where the executable was found, for messages.
+	source string
 }
 
-// Warnings returns what the publisher should look at.
-func (d *Dist) Warnings() []Warning { return slices.Clone(d.warnings) }
+// Platform returns the platform; its String is "os/arch[/variant]".
+func (in Input) Platform() artifact.Platform { return in.platform }
 
-// Platforms returns the platforms in the order of the index.
-func (d *Dist) Platforms() []string {
-	out := make([]string, len(d.inputs))
-	for i, in := range d.inputs {
-		out[i] = in.platform.String()
-	}
-	return out
+// Files returns the executable and its companions, sorted by name.
+func (in Input) Files() []File { return slices.Clone(in.files) }
+
+// Executable returns the plugin itself.
+func (in Input) Executable() File {
+	i := slices.IndexFunc(in.files, func(f File) bool { return f.name == in.platform.Executable() })
+	return in.files[i]
 }
+
+// Size returns the size of all files together, in bytes.
+func (in Input) Size() int64 {
+	var n int64
+	for _, f := range in.files {
+		n += f.size
+	}
+	return n
+}
+
+// has says whether a file of the name goes with the executable.
+func (in Input) has(name string) bool {
+	return slices.ContainsFunc(in.files, func(f File) bool { return f.name == name })
+}
+
+// File is one regular file of a platform.
+type File struct {
+	// name in the plugin's folder, path on disk.
+	name, path string
+	size       int64
+	executable bool
+	// found is the state in which the file was checked.
+	found fs.FileInfo
+}
+
+// Name returns the name of the file in the plugin's folder.
+func (f File) Name() string { return f.name }
+
+// Path returns where the file is.
+func (f File) Path() string { return f.path }
+
+// Size returns the size in bytes.
+func (f File) Size() int64 { return f.size }
+
+// Executable reports whether the file may be started.
+func (f File) Executable() bool { return f.executable }
 
 // Scan finds the executables below dir and checks them. It understands four
 // forms: goreleaser's artifacts.json in dir, folders "os/arch[variant]" with
 // the executable "plugin" ("plugin.exe" on Windows), executables that are named
-// "NAME-os-arch", and the explicit list of [ScanOptions]. Every fault is reported, not only the first: the error joins
-// one [*InputError] for each.
-func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
+// "NAME-os-arch", and the explicit list of [Options]. Every fault is reported, not
+// only the first: the error joins one [*InputError] for each.
+func Scan(ctx context.Context, dir string, opts Options) (*Dist, error) {
 	d := &Dist{dir: dir}
 	var err error
 	switch {
@@ -138,7 +143,7 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(d.inputs, func(a, b input) int { return a.platform.Compare(b.platform) })
+	slices.SortFunc(d.inputs, func(a, b Input) int { return a.platform.Compare(b.platform) })
 	var problems []error
 	for i := range d.inputs {
 		if err := ctx.Err(); err != nil {
@@ -169,7 +174,7 @@ func Scan(ctx context.Context, dir string, opts ScanOptions) (*Dist, error) {
 func (d *Dist) needFiles(names []string, what, flag string) error {
 	var problems []error
 	for _, name := range names {
-		if name != "" && !slices.ContainsFunc(d.inputs, func(in input) bool { return in.has(name) }) {
+		if name != "" && !slices.ContainsFunc(d.inputs, func(in Input) bool { return in.has(name) }) {
 			problems = append(problems, &InputError{
 				Path: name, Problem: "is to be " + what + " and is in no platform's folder", Remedy: "give " + flag + " the name of a file beside an executable",
 			})
@@ -252,7 +257,7 @@ func (d *Dist) addFolder(known platformSet, system string, entry os.DirEntry) er
 	if err != nil {
 		return err
 	}
-	d.inputs = append(d.inputs, input{platform: p, files: files, source: path})
+	d.inputs = append(d.inputs, Input{platform: p, files: files, source: path})
 	return nil
 }
 
@@ -271,7 +276,7 @@ func (d *Dist) addExplicit(platforms map[string]string) error {
 			problems = append(problems, known.refuse(name, system, arch))
 			continue
 		}
-		in := input{platform: p, source: path}
+		in := Input{platform: p, source: path}
 		info, err := os.Stat(path)
 		switch {
 		case err != nil:

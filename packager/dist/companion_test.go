@@ -1,4 +1,4 @@
-package packager_test
+package dist_test
 
 import (
 	"errors"
@@ -7,18 +7,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
-	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // withCompanion makes a dist folder with one file beside the executable.
 func withCompanion(t *testing.T, name, content string) string {
 	t.Helper()
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), elfFile(), 0o755)
-	writeFile(t, filepath.Join(dir, "linux/amd64", name), []byte(content), 0o644)
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), sampleplugin.ELF(), 0o755)
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64", name), []byte(content), 0o644)
 	return dir
 }
 
@@ -67,20 +65,19 @@ func TestPrivateCompanions(t *testing.T) {
 			t.Parallel()
 			for name, content := range tt.files {
 				dir := withCompanion(t, name, content)
-				_, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
+				_, err := dist.Scan(t.Context(), dir, dist.Options{})
 				found := problems(err)
 				if len(found) != 1 || !strings.Contains(found[0].Problem, "is "+tt.kind) || found[0].Path != filepath.Join(dir, "linux/amd64", name) ||
 					!strings.Contains(found[0].Remedy, "--include '"+name+"'") {
 					t.Errorf("%s: error = %v", name, err)
 				}
-				dist, err := packager.Scan(t.Context(), dir, packager.ScanOptions{Include: []string{name}})
+				included, err := dist.Scan(t.Context(), dir, dist.Options{Include: []string{name}})
 				if err != nil {
 					t.Errorf("%s, asked for by name: %v", name, err)
 					continue
 				}
-				_, packed := pack(t, "1.0.0", dist)
-				if got := filesIn(packed.Platforms[0].Files); !slices.Contains(got, name) {
-					t.Errorf("%s, asked for by name: the layer holds %v", name, got)
+				if !slices.ContainsFunc(included.Inputs()[0].Files(), func(f dist.File) bool { return f.Name() == name }) {
+					t.Errorf("%s, asked for by name, is not among the files", name)
 				}
 			}
 		})
@@ -115,7 +112,7 @@ func TestUsualCompanions(t *testing.T) {
 		"data", "ä", "config.yaml", "config.json", "environment.json", "keyboard.txt", "helper",
 	} {
 		content := "text about a -----BEGIN PRIVATE KEY----- line\n-----BEGIN CERTIFICATE-----\n"
-		if _, err := packager.Scan(t.Context(), withCompanion(t, name, content), packager.ScanOptions{}); err != nil {
+		if _, err := dist.Scan(t.Context(), withCompanion(t, name, content), dist.Options{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -123,69 +120,8 @@ func TestUsualCompanions(t *testing.T) {
 
 func TestIncludeOfNothing(t *testing.T) {
 	t.Parallel()
-	_, err := packager.Scan(t.Context(), withCompanion(t, "plugin.yaml", "x"), packager.ScanOptions{Include: []string{"clouds.yaml"}})
-	if !errors.Is(err, packager.ErrInput) || !strings.Contains(err.Error(), "clouds.yaml: is to be included and is in no platform's folder") {
+	_, err := dist.Scan(t.Context(), withCompanion(t, "plugin.yaml", "x"), dist.Options{Include: []string{"clouds.yaml"}})
+	if !errors.Is(err, dist.ErrInput) || !strings.Contains(err.Error(), "clouds.yaml: is to be included and is in no platform's folder") {
 		t.Errorf("error = %v", err)
-	}
-}
-
-func filesIn(files []packager.LayerFile) []string {
-	var names []string
-	for _, f := range files {
-		names = append(names, f.Name)
-	}
-	return names
-}
-
-// TestFilesAreListed: what is to be published, what would be and what is
-// published show the same files, of every platform.
-func TestFilesAreListed(t *testing.T) {
-	t.Parallel()
-	dir := writeDist(t, "1.0.0", "linux/amd64", "windows/amd64")
-	writeFile(t, filepath.Join(dir, "linux/amd64/plugin.yaml"), []byte("a: b\n"), 0o644)
-	writeFile(t, filepath.Join(dir, "windows/amd64/helper.exe"), []byte("MZ"), 0o755)
-	dist := scan(t, dir)
-	_, packed := pack(t, "1.0.0", dist)
-	repo := repository(t, registrytest.NewReferrers(t).Host+"/demo")
-	options := packager.ReleaseOptions{PackOptions: packager.PackOptions{Metadata: metadata(), SkipSBOM: true}, DryRun: true}
-	planned, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	options.DryRun = false
-	released, err := packager.Release(t.Context(), dist, version(t, "1.0.0"), repo, options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := packager.Inspect(t.Context(), repo, "1.0.0", packager.InspectOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	lists := map[string]map[string][]packager.LayerFile{"packed": {}, "planned": {}, "released": {}, "inspected": {}}
-	for what, platforms := range map[string][]packager.PlatformResult{"packed": packed.Platforms, "planned": planned.Platforms, "released": released.Platforms} {
-		for _, p := range platforms {
-			lists[what][p.Platform] = p.Files
-			if p.Files[len(p.Files)-1].Digest == "" {
-				t.Errorf("%s, %s: no digest", what, p.Platform)
-			}
-		}
-	}
-	for _, p := range report.Platforms {
-		lists["inspected"][p.Platform] = p.Files
-	}
-	for what, got := range lists {
-		if diff := cmp.Diff(lists["packed"], got); diff != "" {
-			t.Errorf("packed and %s (-packed +%s):\n%s", what, what, diff)
-		}
-	}
-	if got := filesIn(lists["inspected"]["linux/amd64"]); !slices.Equal(got, []string{"plugin", "plugin.yaml"}) {
-		t.Errorf("linux/amd64: %v", got)
-	}
-	if got := filesIn(lists["inspected"]["windows/amd64"]); !slices.Equal(got, []string{"helper.exe", "plugin.exe"}) {
-		t.Errorf("windows/amd64: %v", got)
-	}
-	quick, err := packager.Inspect(t.Context(), repo, "1.0.0", packager.InspectOptions{SkipFiles: true})
-	if err != nil || quick.Platforms[0].Files != nil {
-		t.Errorf("without files: %v, %v", quick.Platforms[0].Files, err)
 	}
 }

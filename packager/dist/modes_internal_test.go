@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"errors"
@@ -39,13 +39,13 @@ func TestModes(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in := input{platform: p}
+			in := Input{platform: p}
 			for i, name := range test.files {
 				marked := i == 0
 				for _, m := range test.marked {
 					marked = marked || m == name
 				}
-				in.files = append(in.files, file{name: name, path: name, executable: marked})
+				in.files = append(in.files, File{name: name, path: name, executable: marked})
 			}
 			err = in.settleModes(test.executables, test.modes)
 			if test.refused != "" {

@@ -1,4 +1,4 @@
-package packager_test
+package dist_test
 
 import (
 	"encoding/json"
@@ -12,16 +12,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	installed "github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
+	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
 // problems returns every fault of an error.
-func problems(err error) []*packager.InputError {
-	if e, ok := err.(*packager.InputError); ok { //nolint:errorlint // each of the tree is looked at
-		return []*packager.InputError{e}
+func problems(err error) []*dist.InputError {
+	if e, ok := err.(*dist.InputError); ok { //nolint:errorlint // each of the tree is looked at
+		return []*dist.InputError{e}
 	}
-	var all []*packager.InputError
+	var all []*dist.InputError
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, child := range joined.Unwrap() {
 			all = append(all, problems(child)...)
@@ -42,7 +43,7 @@ type badInput struct {
 
 func amd64(t *testing.T, dir string) {
 	t.Helper()
-	copyFile(t, executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+	sampleplugin.Copy(t, sampleplugin.Build(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
 }
 
 // TestBadInput is INTEROP C2b (setuid bits), C2c (links), C12 (nothing to
@@ -60,40 +61,40 @@ func TestBadInput(t *testing.T) {
 		{
 			"executable has another name", func(t *testing.T, dir string) {
 				t.Helper()
-				copyFile(t, executable(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/fleeting-plugin-x"), 0o755)
+				sampleplugin.Copy(t, sampleplugin.Build(t, "linux/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/fleeting-plugin-x"), 0o755)
 			}, "linux/amd64", "has no file plugin", "rename",
 		},
 		{"empty file", func(t *testing.T, dir string) {
 			t.Helper()
-			writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), nil, 0o755)
+			sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), nil, 0o755)
 		}, "linux/amd64/plugin", "is empty", "build it again"},
 		{"script", func(t *testing.T, dir string) {
 			t.Helper()
-			writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), []byte("#!/bin/sh\n"), 0o755)
+			sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), []byte("#!/bin/sh\n"), 0o755)
 		}, "linux/amd64/plugin", "it is a script", "GOOS=linux GOARCH=amd64"},
 		{"other architecture", func(t *testing.T, dir string) {
 			t.Helper()
-			copyFile(t, executable(t, "linux/arm64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+			sampleplugin.Copy(t, sampleplugin.Build(t, "linux/arm64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
 		}, "linux/amd64/plugin", "is an executable for linux/arm64, but would be published for linux/amd64", "GOARCH=amd64"},
 		{"other system", func(t *testing.T, dir string) {
 			t.Helper()
-			copyFile(t, executable(t, "windows/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+			sampleplugin.Copy(t, sampleplugin.Build(t, "windows/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
 		}, "linux/amd64/plugin", "it is one for windows/amd64 (PE)", "GOOS=linux"},
 		{"freebsd in linux", func(t *testing.T, dir string) {
 			t.Helper()
-			copyFile(t, executable(t, "freebsd/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+			sampleplugin.Copy(t, sampleplugin.Build(t, "freebsd/amd64", "1.0.0"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
 		}, "linux/amd64/plugin", "is an executable for freebsd/amd64", "GOOS=linux"},
 		{"linux in darwin", func(t *testing.T, dir string) {
 			t.Helper()
-			copyFile(t, executable(t, "linux/arm64", "1.0.0"), filepath.Join(dir, "darwin/arm64/plugin"), 0o755)
+			sampleplugin.Copy(t, sampleplugin.Build(t, "linux/arm64", "1.0.0"), filepath.Join(dir, "darwin/arm64/plugin"), 0o755)
 		}, "darwin/arm64/plugin", "it is one for linux/arm64 (ELF)", "GOOS=darwin"},
 		{"newer arm", func(t *testing.T, dir string) {
 			t.Helper()
-			copyFile(t, executable(t, "linux/armv7", "1.0.0"), filepath.Join(dir, "linux/armv6/plugin"), 0o755)
+			sampleplugin.Copy(t, sampleplugin.Build(t, "linux/armv7", "1.0.0"), filepath.Join(dir, "linux/armv6/plugin"), 0o755)
 		}, "linux/armv6/plugin", "was built with GOARM=7", "GOARM=6"},
 		{"plain arm", func(t *testing.T, dir string) {
 			t.Helper()
-			copyFile(t, executable(t, "linux/armv7", "1.0.0"), filepath.Join(dir, "linux/arm/plugin"), 0o755)
+			sampleplugin.Copy(t, sampleplugin.Build(t, "linux/armv7", "1.0.0"), filepath.Join(dir, "linux/arm/plugin"), 0o755)
 		}, "linux/arm", "does not say which version of ARM", "rename the folder to linux/armv7 (the executable was built with GOARM=7)"},
 		{
 			"amd64 level", func(t *testing.T, dir string) { t.Helper(); mkdir(t, dir, "linux/amd64v3") },
@@ -113,7 +114,7 @@ func TestBadInput(t *testing.T) {
 		},
 		{"file instead of folder", func(t *testing.T, dir string) {
 			t.Helper()
-			writeFile(t, filepath.Join(dir, "linux/plugin"), nil, 0o755)
+			sampleplugin.Write(t, filepath.Join(dir, "linux/plugin"), nil, 0o755)
 		}, "linux/plugin", "is not a folder", "linux/amd64/plugin"},
 		{"sub-folder", func(t *testing.T, dir string) {
 			t.Helper()
@@ -127,13 +128,13 @@ func TestBadInput(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "dist")
 			mkdir(t, dir, "")
 			tt.make(t, dir)
-			_, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
-			if !errors.Is(err, packager.ErrInput) {
+			_, err := dist.Scan(t.Context(), dir, dist.Options{})
+			if !errors.Is(err, dist.ErrInput) {
 				t.Fatalf("error = %v, want ErrInput", err)
 			}
 			want := filepath.Join(dir, tt.path)
 			found := problems(err)
-			if !slices.ContainsFunc(found, func(e *packager.InputError) bool {
+			if !slices.ContainsFunc(found, func(e *dist.InputError) bool {
 				return e.Path == want && strings.Contains(e.Problem, tt.problem) && strings.Contains(filepath.ToSlash(e.Remedy), tt.remedy)
 			}) {
 				for _, e := range found {
@@ -161,10 +162,10 @@ func chmod(t testing.TB, path string, mode os.FileMode) {
 func TestEveryFaultIsReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "linux/amd64/plugin"), []byte("x"), 0o644)
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), []byte("x"), 0o644)
 	mkdir(t, dir, "linux/arm")
 	mkdir(t, dir, "solaris/amd64")
-	_, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
+	_, err := dist.Scan(t.Context(), dir, dist.Options{})
 	if n := len(problems(err)); n != 3 {
 		t.Errorf("%d faults reported, want 3: %v", n, err)
 	}
@@ -172,9 +173,9 @@ func TestEveryFaultIsReported(t *testing.T) {
 
 func TestScanIgnoresFilesBesideTheFolders(t *testing.T) {
 	t.Parallel()
-	dir := writeDist(t, "1.0.0", "linux/amd64")
-	writeFile(t, filepath.Join(dir, "SHA256SUMS"), []byte("x"), 0o644)
-	if diff := cmp.Diff([]string{"linux/amd64"}, scan(t, dir).Platforms()); diff != "" {
+	dir := sampleplugin.Dist(t, "1.0.0", "linux/amd64")
+	sampleplugin.Write(t, filepath.Join(dir, "SHA256SUMS"), []byte("x"), 0o644)
+	if diff := cmp.Diff([]string{"linux/amd64"}, platforms(scan(t, dir))); diff != "" {
 		t.Errorf("platforms (-want +got):\n%s", diff)
 	}
 }
@@ -215,12 +216,12 @@ func TestFlatFolder(t *testing.T) {
 			dir := t.TempDir()
 			for file, platform := range c.files {
 				if platform == "" {
-					writeFile(t, filepath.Join(dir, file), []byte("x"), 0o644)
+					sampleplugin.Write(t, filepath.Join(dir, file), []byte("x"), 0o644)
 					continue
 				}
-				copyFile(t, executable(t, platform, "1.0.0"), filepath.Join(dir, file), 0o755)
+				sampleplugin.Copy(t, sampleplugin.Build(t, platform, "1.0.0"), filepath.Join(dir, file), 0o755)
 			}
-			dist, err := packager.Scan(t.Context(), dir, packager.ScanOptions{})
+			found, err := dist.Scan(t.Context(), dir, dist.Options{})
 			if c.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), c.problem) {
 					t.Errorf("got %v, want %q", err, c.problem)
@@ -230,11 +231,11 @@ func TestFlatFolder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, dist.Platforms()); diff != "" {
+			if diff := cmp.Diff(c.want, platforms(found)); diff != "" {
 				t.Errorf("platforms (-want +got):\n%s", diff)
 			}
-			warnings := fmt.Sprint(dist.Warnings())
-			if c.warning == "" && len(dist.Warnings()) > 0 || !strings.Contains(warnings, c.warning) {
+			warnings := fmt.Sprint(found.Warnings())
+			if c.warning == "" && len(found.Warnings()) > 0 || !strings.Contains(warnings, c.warning) {
 				t.Errorf("warnings %s, want %q", warnings, c.warning)
 			}
 		})
@@ -244,7 +245,7 @@ func TestFlatFolder(t *testing.T) {
 func TestGoreleaser(t *testing.T) {
 	t.Parallel()
 	project := t.TempDir()
-	dist := filepath.Join(project, "dist")
+	found := filepath.Join(project, "dist")
 	type artifact struct {
 		Name, Path, Goos, Goarch, Goarm, Goamd64, Type string
 		Extra                                          map[string]any
@@ -252,7 +253,7 @@ func TestGoreleaser(t *testing.T) {
 	var all []artifact
 	add := func(id, folder, platform string, a artifact) {
 		a.Path, a.Type, a.Extra = filepath.Join("dist", folder, "fleeting-plugin-x"), "Binary", map[string]any{"ID": id}
-		copyFile(t, executable(t, platform, "1.0.0"), filepath.Join(project, a.Path), 0o755)
+		sampleplugin.Copy(t, sampleplugin.Build(t, platform, "1.0.0"), filepath.Join(project, a.Path), 0o755)
 		all = append(all, a)
 	}
 	add("plugin", "x_linux_amd64_v1", "linux/amd64", artifact{Goos: "linux", Goarch: "amd64", Goamd64: "v1"})
@@ -270,48 +271,48 @@ func TestGoreleaser(t *testing.T) {
 	for _, name := range []string{"Name", "Path", "Goos", "Goarch", "Goarm", "Goamd64", "Type", "Extra"} {
 		lower = strings.ReplaceAll(lower, `"`+name+`":`, `"`+strings.ToLower(name)+`":`)
 	}
-	writeFile(t, filepath.Join(dist, "artifacts.json"), []byte(lower), 0o644)
+	sampleplugin.Write(t, filepath.Join(found, "artifacts.json"), []byte(lower), 0o644)
 
-	_, err = packager.Scan(t.Context(), dist, packager.ScanOptions{})
-	if e, ok := errors.AsType[*packager.InputError](err); !ok || !strings.Contains(e.Problem, "plugin, tool") || !strings.Contains(e.Remedy, "--goreleaser-id") {
+	_, err = dist.Scan(t.Context(), found, dist.Options{})
+	if e, ok := errors.AsType[*dist.InputError](err); !ok || !strings.Contains(e.Problem, "plugin, tool") || !strings.Contains(e.Remedy, "--goreleaser-id") {
 		t.Errorf("two builds: error = %v", err)
 	}
-	if _, err = packager.Scan(t.Context(), dist, packager.ScanOptions{GoreleaserID: "nope"}); !errors.Is(err, packager.ErrInput) {
+	if _, err = dist.Scan(t.Context(), found, dist.Options{GoreleaserID: "nope"}); !errors.Is(err, dist.ErrInput) {
 		t.Errorf("no such build: error = %v", err)
 	}
 	moved := filepath.Join(t.TempDir(), "artifacts-of-a-job")
-	if err := os.CopyFS(moved, os.DirFS(dist)); err != nil {
+	if err := os.CopyFS(moved, os.DirFS(found)); err != nil {
 		t.Fatal(err)
 	}
-	for _, dir := range []string{dist, moved} {
-		found, err := packager.Scan(t.Context(), dir, packager.ScanOptions{GoreleaserID: "plugin"})
+	for _, dir := range []string{found, moved} {
+		found, err := dist.Scan(t.Context(), dir, dist.Options{GoreleaserID: "plugin"})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"linux/amd64", "linux/arm/v7", "windows/amd64"}, found.Platforms()); diff != "" {
+		if diff := cmp.Diff([]string{"linux/amd64", "linux/arm/v7", "windows/amd64"}, platforms(found)); diff != "" {
 			t.Errorf("platforms (-want +got):\n%s", diff)
 		}
 		if w := found.Warnings(); len(w) != 1 || !strings.Contains(w[0].String(), "v3") {
 			t.Errorf("warnings: %v", w)
 		}
 	}
-	writeFile(t, filepath.Join(dist, "artifacts.json"), []byte("{"), 0o644)
-	if _, err = packager.Scan(t.Context(), dist, packager.ScanOptions{}); !errors.Is(err, packager.ErrInput) {
+	sampleplugin.Write(t, filepath.Join(found, "artifacts.json"), []byte("{"), 0o644)
+	if _, err = dist.Scan(t.Context(), found, dist.Options{}); !errors.Is(err, dist.ErrInput) {
 		t.Errorf("broken file: error = %v", err)
 	}
 }
 
 func TestExplicitPlatforms(t *testing.T) {
 	t.Parallel()
-	exe := executable(t, "linux/amd64", "1.0.0")
-	folder := writeDist(t, "1.0.0", "linux/arm64")
-	dist, err := packager.Scan(t.Context(), ".", packager.ScanOptions{Platforms: map[string]string{
+	exe := sampleplugin.Build(t, "linux/amd64", "1.0.0")
+	folder := sampleplugin.Dist(t, "1.0.0", "linux/arm64")
+	found, err := dist.Scan(t.Context(), ".", dist.Options{Platforms: map[string]string{
 		"linux/amd64": exe, "linux/arm64": filepath.Join(folder, "linux/arm64"),
 	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, dist.Platforms()); diff != "" {
+	if diff := cmp.Diff([]string{"linux/amd64", "linux/arm64"}, platforms(found)); diff != "" {
 		t.Errorf("platforms (-want +got):\n%s", diff)
 	}
 	for _, platforms := range []map[string]string{
@@ -321,7 +322,7 @@ func TestExplicitPlatforms(t *testing.T) {
 		{"linux/arm64": exe},
 		{"linux/amd64": exe, "linux/x86_64": exe},
 	} {
-		if _, err := packager.Scan(t.Context(), ".", packager.ScanOptions{Platforms: platforms}); !errors.Is(err, packager.ErrInput) {
+		if _, err := dist.Scan(t.Context(), ".", dist.Options{Platforms: platforms}); !errors.Is(err, dist.ErrInput) {
 			t.Errorf("%v: error = %v", platforms, err)
 		}
 	}
@@ -330,10 +331,10 @@ func TestExplicitPlatforms(t *testing.T) {
 func TestVersionThatTheExecutableTells(t *testing.T) {
 	t.Parallel()
 	for told, want := range map[string]string{"1.0.0": "", "v1.0.0": "", "dev": "warning", "1.0.1": "error"} {
-		warnings, err := scan(t, writeDist(t, told, "linux/amd64")).CompareVersion(t.Context(), version(t, "1.0.0"))
+		warnings, err := scan(t, sampleplugin.Dist(t, told, "linux/amd64")).CompareVersion(t.Context(), parse(t, "1.0.0"))
 		got := ""
 		switch {
-		case errors.Is(err, packager.ErrInput):
+		case errors.Is(err, dist.ErrInput):
 			got = "error"
 		case err != nil:
 			t.Fatal(err)
@@ -344,7 +345,7 @@ func TestVersionThatTheExecutableTells(t *testing.T) {
 			t.Errorf("executable says %s: got %q (%v, %v), want %q", told, got, warnings, err, want)
 		}
 	}
-	warnings, err := scan(t, writeDist(t, "1.0.1", "darwin/arm64")).CompareVersion(t.Context(), version(t, "1.0.0"))
+	warnings, err := scan(t, sampleplugin.Dist(t, "1.0.1", "darwin/arm64")).CompareVersion(t.Context(), parse(t, "1.0.0"))
 	if err != nil || len(warnings) != 2 || !strings.Contains(warnings[1].String(), "1.0.0 is not in it") {
 		t.Errorf("no executable for this machine: %v, %v", warnings, err)
 	}
@@ -352,55 +353,16 @@ func TestVersionThatTheExecutableTells(t *testing.T) {
 
 func TestFileThatChangesIsNoticed(t *testing.T) {
 	t.Parallel()
-	dir := writeDist(t, "1.0.0", "linux/amd64")
-	dist := scan(t, dir)
-	copyFile(t, executable(t, "linux/amd64", "9.9.9"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
+	dir := sampleplugin.Dist(t, "1.0.0", "linux/amd64")
+	found := scan(t, dir)
+	sampleplugin.Copy(t, sampleplugin.Build(t, "linux/amd64", "9.9.9"), filepath.Join(dir, "linux/amd64/plugin"), 0o755)
 	out := filepath.Join(t.TempDir(), "layout")
-	_, err := packager.Pack(t.Context(), dist, version(t, "1.0.0"), out, packager.PackOptions{})
-	if !errors.Is(err, packager.ErrInput) || !strings.Contains(err.Error(), "changed while it was read") {
+	_, err := packager.Pack(t.Context(), found, parse(t, "1.0.0"), out, packager.PackOptions{})
+	if !errors.Is(err, dist.ErrInput) || !strings.Contains(err.Error(), "changed while it was read") {
 		t.Errorf("error = %v", err)
 	}
 	left, err := os.ReadDir(filepath.Dir(out))
 	if err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-}
-
-func FuzzParseReference(f *testing.F) {
-	for _, s := range []string{"a.b/c:1", "localhost:5000/x@sha256:00", "x", ":", "a/b:", "a.b/c@", "a.b:5/c"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		repository, identifier, err := packager.ParseReference(s)
-		if err != nil {
-			if !errors.Is(err, packager.ErrReference) {
-				t.Errorf("error = %v", err)
-			}
-			return
-		}
-		if repository == "" || !strings.Contains(repository, "/") || !strings.HasPrefix(s, repository) || !strings.HasSuffix(s, identifier) {
-			t.Errorf("%q: %q, %q", s, repository, identifier)
-		}
-	})
-}
-
-func FuzzParseVersion(f *testing.F) {
-	for _, s := range []string{"1.2.3", "v1.2.3-rc.1", "1.2", "1.2.3+x", "01.2.3", "9223372036854775808.0.0", ""} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		v, err := packager.ParseVersion(s)
-		if err != nil {
-			if !errors.Is(err, packager.ErrVersion) {
-				t.Errorf("error = %v", err)
-			}
-			return
-		}
-		if _, err := installed.Parse(v.String()); err != nil {
-			t.Errorf("published but not installed: %v", err)
-		}
-		if again, err := packager.ParseVersion(v.String()); err != nil || again.Compare(v) != 0 || strings.ContainsAny(v.String(), "v+") && !v.Prerelease() {
-			t.Errorf("%q: %v, %v", s, v, err)
-		}
-	})
 }

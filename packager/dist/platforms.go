@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"debug/buildinfo"

@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"bytes"
@@ -50,7 +50,7 @@ func TestOneBuild(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			d.inputs = append(d.inputs, input{platform: p, info: info, files: []file{{name: "plugin", path: arch}}})
+			d.inputs = append(d.inputs, Input{platform: p, info: info, files: []File{{name: "plugin", path: arch}}})
 		}
 		if d.inputs[0].platform.Arch() != "amd64" {
 			d.inputs[0], d.inputs[1] = d.inputs[1], d.inputs[0]

@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"debug/buildinfo"
@@ -123,7 +123,7 @@ func (d *Dist) addFlatOne(known platformSet, f flat) error {
 			return err
 		}
 	}
-	var files []file
+	var files []File
 	if path == "" {
 		files, err = collect(f.path, p)
 	} else {
@@ -132,7 +132,7 @@ func (d *Dist) addFlatOne(known platformSet, f flat) error {
 	if err != nil {
 		return err
 	}
-	d.inputs = append(d.inputs, input{platform: p, files: files, source: f.path})
+	d.inputs = append(d.inputs, Input{platform: p, files: files, source: f.path})
 	return nil
 }
 

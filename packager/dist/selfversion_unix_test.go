@@ -1,6 +1,6 @@
 //go:build unix
 
-package packager
+package dist
 
 import (
 	"errors"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
@@ -109,11 +110,11 @@ func TestVersionOfAPlainAnswer(t *testing.T) {
 		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+c.script+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		want, err := ParseVersion("1.1.0")
+		want, err := version.Parse("1.1.0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := input{platform: artifact.HostPlatform(), files: []file{{name: artifact.HostPlatform().Executable(), path: path}}, info: c.info}
+		in := Input{platform: artifact.HostPlatform(), files: []File{{name: artifact.HostPlatform().Executable(), path: path}}, info: c.info}
 		warnings, err := compareVersion(t.Context(), in, want)
 		if (c.problem == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), c.problem) {
 			t.Errorf("%s: %v, want %q", name, err, c.problem)

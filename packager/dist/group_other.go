@@ -1,6 +1,6 @@
 //go:build !unix
 
-package packager
+package dist
 
 import "os/exec"
 

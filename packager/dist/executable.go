@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"debug/buildinfo"
@@ -15,8 +15,8 @@ import (
 )
 
 // check compares the executable with the platform that it is published for.
-func (in *input) check() ([]Warning, error) {
-	bin := in.binary()
+func (in *Input) check() ([]Warning, error) {
+	bin := in.Executable()
 	if bin.size == 0 {
 		return nil, &InputError{Path: bin.path, Problem: "is empty", Remedy: "build it again"}
 	}
@@ -63,7 +63,7 @@ type header struct {
 }
 
 // compare refuses an executable for another platform.
-func (in *input) compare(bin file, found header) error {
+func (in *Input) compare(bin File, found header) error {
 	if found.arch == in.platform.Arch() && (found.system == "" || found.system == in.platform.OS()) {
 		return nil
 	}
@@ -87,7 +87,7 @@ func rebuild(p artifact.Platform) string {
 }
 
 // compareBuild looks at Go's build information, where there is any.
-func (in *input) compareBuild(bin file) ([]Warning, error) {
+func (in *Input) compareBuild(bin File) ([]Warning, error) {
 	info, err := buildinfo.ReadFile(bin.path)
 	if err != nil {
 		return []Warning{{bin.path, "it has no Go build information, so its bill of materials cannot list what it is made of"}}, nil //nolint:nilerr // not all plugins are written in Go

@@ -1,4 +1,4 @@
-package packager
+package dist
 
 import (
 	"context"
@@ -21,14 +21,24 @@ type sums struct {
 	known map[string]string
 }
 
-func (s *sums) get(f file) string {
+// Sum returns the SHA-256 digest of a file, hexadecimal. The file is read unless
+// [Dist.Copy] has read it.
+func (d *Dist) Sum(ctx context.Context, f File) (string, error) { return d.sums.of(ctx, f) }
+
+// Copy copies the content of a file, and fails if it is not the one any more that
+// was checked.
+func (d *Dist) Copy(ctx context.Context, w io.Writer, f File, buffer []byte) error {
+	return d.sums.copy(ctx, w, f, buffer)
+}
+
+func (s *sums) get(f File) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.known[f.path]
 }
 
 // set remembers a digest. It must be that of any earlier reading.
-func (s *sums) set(f file, sum string) error {
+func (s *sums) set(f File, sum string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if have, ok := s.known[f.path]; ok && have != sum {
@@ -42,7 +52,7 @@ func (s *sums) set(f file, sum string) error {
 }
 
 // of returns the digest of a file, and reads the file if it is not known yet.
-func (s *sums) of(ctx context.Context, f file) (string, error) {
+func (s *sums) of(ctx context.Context, f File) (string, error) {
 	if sum := s.get(f); sum != "" {
 		return sum, nil
 	}
@@ -53,7 +63,7 @@ func (s *sums) of(ctx context.Context, f file) (string, error) {
 }
 
 // copy copies a file and makes sure that it is still the one that was checked.
-func (s *sums) copy(ctx context.Context, w io.Writer, f file, buffer []byte) error {
+func (s *sums) copy(ctx context.Context, w io.Writer, f File, buffer []byte) error {
 	in, err := os.Open(f.path)
 	if err != nil {
 		return &InputError{Path: f.path, Problem: "cannot be read", Err: err}
@@ -78,11 +88,11 @@ func (s *sums) copy(ctx context.Context, w io.Writer, f file, buffer []byte) err
 }
 
 // same says whether the file that is open is still the one that was checked.
-func (f file) same(now fs.FileInfo) bool {
+func (f File) same(now fs.FileInfo) bool {
 	return os.SameFile(f.found, now) && f.found.Size() == now.Size() && f.found.ModTime().Equal(now.ModTime())
 }
 
-func changed(f file) error {
+func changed(f File) error {
 	return &InputError{Path: f.path, Problem: "changed while it was read", Remedy: "build first, and let nothing else write there"}
 }
 
