@@ -53,7 +53,7 @@ define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
 
-.PHONY: build test lint systems windows vulnerabilities component fmt tidy fuzz bench cover demo dist ldflags share packages image repro contract interop e2e e2e-runners fixtures docs pictures recordings \
+.PHONY: build test lint systems windows vulnerabilities component fmt tidy fuzz bench worst cover demo dist ldflags share packages image repro contract interop e2e e2e-runners fixtures docs pictures recordings \
 	release-rehearsal ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -119,6 +119,9 @@ fuzz: ## run each fuzz target for FUZZTIME (30s)
 bench: ## measure everything beside its peer, write docs/explanation/performance.md, and fail if a goal is missed
 	$(LIKE) $(GO) build -C internal/bench -o $(CURDIR)/$(BUILD)/bin/bench .
 	$(LIKE) $(BUILD)/bin/bench
+
+worst: build ## measure commands on the worst artifacts that anyone can make, into docs/reference/limits.md
+	$(LIKE) $(GO) test -count=1 -run 'TestWorstArtifacts$$' ./cmd/fleeting-plugin -executable $(CURDIR)/$(BUILD)/bin/fleeting-plugin -update
 
 cover: ## measure test coverage, into build/cover.html
 	@mkdir -p $(BUILD)

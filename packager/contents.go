@@ -141,9 +141,9 @@ func unreadable(desc ocispec.Descriptor, content io.Reader, err error) error {
 		return fmt.Errorf("layer %s: %w", desc.Digest, err)
 	}
 	if _, rest := io.Copy(io.Discard, content); rest != nil {
-		err = rest
+		return fmt.Errorf("layer %s: %w", desc.Digest, rest)
 	}
-	return fmt.Errorf("layer %s: %w", desc.Digest, err)
+	return fmt.Errorf("layer %s: %w: %w", desc.Digest, errMalformed, err)
 }
 
 // inPluginDir takes the plugin's folder off the name of an entry: below Files in

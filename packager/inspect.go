@@ -46,6 +46,25 @@ type Report struct {
 	Signatures   []InspectedSignature   `json:"signatures"`
 	Attestations []InspectedAttestation `json:"attestations"`
 	Documents    []InspectedDocument    `json:"documents"`
+	// Unread is what could not be read of all this.
+	Unread []Unread `json:"unread,omitempty"`
+}
+
+// Unread is something about an artifact that could not be read.
+type Unread struct {
+	// Subject is "index" or a platform, or "" for the artifact.
+	Subject string `json:"subject,omitempty"`
+	// What is "manifest", "files", "aliases", "referrers" for their list,
+	// "referrer", "evidence" for what a referrer or a tag holds, a tag, or "more" for
+	// all that was too much after what was read.
+	What   string        `json:"what"`
+	Digest digest.Digest `json:"digest,omitempty"`
+	Reason string        `json:"reason"`
+}
+
+// Complete reports whether all signatures, attestations and documents were read.
+func (r *Report) Complete() bool {
+	return !slices.ContainsFunc(r.Unread, func(u Unread) bool { return u.What != "manifest" && u.What != "files" && u.What != "aliases" })
 }
 
 // InspectedPlatform is one entry of the index, or the single manifest.
@@ -61,6 +80,8 @@ type InspectedPlatform struct {
 	// Files are all that the layer holds; nil if they were not looked at.
 	Files []LayerFile `json:"files,omitempty"`
 	layer ocispec.Descriptor
+	// read reports that the manifest was.
+	read bool
 }
 
 // InspectOptions change what [Inspect] looks at. The zero value looks at
@@ -160,6 +181,8 @@ func (c Claimant) String() string {
 //
 // What it reads is bounded in all, since anyone with push access decides how much
 // there is: 2,000 requests and 64 MiB of manifests and evidence, 2 GiB of layers.
+// What is too much, missing or malformed is in [Report.Unread], beside what could
+// be read.
 func Inspect(ctx context.Context, from Source, reference string, opts InspectOptions) (*Report, error) {
 	from = bounded(from)
 	t, err := readTree(ctx, from, reference)
@@ -174,27 +197,17 @@ func Inspect(ctx context.Context, from Source, reference string, opts InspectOpt
 	if extra, err := artifact.DecodeMetadata(t.annotations[artifact.AnnotationMetadata]); err == nil {
 		r.Protocol, r.Library, r.MinimumRunner = extra.Protocol, extra.Library, extra.MinimumRunner
 	}
-	var subjects []named
-	if !t.single() {
-		subjects = append(subjects, named{"index", t.top})
-	}
-	for _, entry := range t.entries {
-		p, err := inspectPlatform(ctx, from, entry)
-		if err != nil {
-			return nil, err
-		}
-		if r.Version == "" {
-			r.Version = p.Version
-		}
-		r.Platforms = append(r.Platforms, p)
-		subjects = append(subjects, named{p.Platform, plain(entry)})
+	subjects, err := r.inspectPlatforms(ctx, from, t)
+	if err != nil {
+		return nil, err
 	}
 	if !opts.SkipFiles {
 		if err := r.listFiles(ctx, from, serialised(opts.Report)); err != nil {
 			return nil, err
 		}
 	}
-	if r.Tags, err = tagsOf(ctx, from, reference, r.Version, t.top.Digest); err != nil {
+	r.Tags, err = tagsOf(ctx, from, reference, r.Version, t.top.Digest)
+	if err := r.excuse(Unread{What: "aliases"}, err); err != nil {
 		return nil, err
 	}
 	sources := []Source{from}
@@ -209,6 +222,37 @@ func Inspect(ctx context.Context, from Source, reference string, opts InspectOpt
 		}
 	}
 	return r, nil
+}
+
+// inspectPlatforms reads the manifests, and returns everything that evidence can be
+// about. An artifact of which no manifest can be read is an error.
+func (r *Report) inspectPlatforms(ctx context.Context, from Source, t tree) ([]named, error) {
+	var subjects []named
+	if !t.single() {
+		subjects = append(subjects, named{"index", t.top})
+	}
+	var refusal error
+	for _, entry := range t.entries {
+		p, err := inspectPlatform(ctx, from, entry)
+		if err != nil {
+			refusal = fmt.Errorf("platform %s: %w", p.Platform, err)
+		}
+		if err := r.excuse(Unread{Subject: p.Platform, What: "manifest", Digest: entry.Digest}, err); err != nil {
+			return nil, refusal
+		}
+		if r.Version == "" {
+			r.Version = p.Version
+		}
+		r.Platforms = append(r.Platforms, p)
+		subjects = append(subjects, named{p.Platform, plain(entry)})
+	}
+	if refusal != nil && !slices.ContainsFunc(r.Platforms, func(p InspectedPlatform) bool { return p.read }) {
+		if errors.Is(refusal, artifact.ErrInvalid) {
+			return nil, fmt.Errorf("%s: %w: %w", r.Repository, ErrNotPlugin, refusal)
+		}
+		return nil, refusal
+	}
+	return subjects, nil
 }
 
 // boundedSource is a source with bounds on what is read in all.
@@ -230,22 +274,29 @@ func (r *Report) listFiles(ctx context.Context, from Source, report func(Event))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(inspectParallel)
 	first, left := map[digest.Digest]int{}, newAllowance()
+	refusals := make([]error, len(r.Platforms))
 	for i, p := range r.Platforms {
 		if _, known := first[p.Layer]; known || p.Layer == "" {
 			continue // images on several bases have one layer
 		}
 		first[p.Layer] = i
-		g.Go(func() (err error) {
+		g.Go(func() error {
 			reading := Event{Kind: EventReading, Subject: p.Platform, Size: p.Size}
 			report(reading)
-			r.Platforms[i].Files, err = listLayer(gctx, from, p.layer, left, reading.reporting(report))
-			return err
+			r.Platforms[i].Files, refusals[i] = listLayer(gctx, from, p.layer, left, reading.reporting(report))
+			if !excusable(refusals[i]) {
+				return refusals[i]
+			}
+			return nil
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
 	for i, p := range r.Platforms {
+		if err := r.excuse(Unread{Subject: p.Platform, What: "files", Digest: p.Layer}, refusals[i]); err != nil {
+			return err
+		}
 		if one, ok := first[p.Layer]; ok {
 			r.Platforms[i].Files = r.Platforms[one].Files
 		}
@@ -268,12 +319,13 @@ func inspectPlatform(ctx context.Context, from Source, entry ocispec.Descriptor)
 	}
 	content, err := from.FetchAll(ctx, plain(entry), artifact.ManifestLimit)
 	if err != nil {
-		return p, fmt.Errorf("platform %s: %w", p.Platform, err)
+		return p, err
 	}
 	m, err := artifact.DecodeManifest(entry.MediaType, content)
 	if err != nil {
-		return p, fmt.Errorf("platform %s: %w", p.Platform, err)
+		return p, err
 	}
+	p.read = true
 	if layers := artifact.PluginLayers(m); len(layers) > 0 {
 		p.layer, p.Version = layers[0].Descriptor, layers[0].Version
 		p.Layer, p.Size = p.layer.Digest, p.layer.Size

@@ -10,6 +10,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -20,62 +22,100 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
-// inspectEvidence reads what hangs off one manifest.
+// excuse notes what could not be read, if whoever may push decides that: what is
+// missing, malformed or too much. It returns every other error, such as one of the
+// registry, and bytes that differ from their digest.
+func (r *Report) excuse(u Unread, err error) error {
+	if !excusable(err) {
+		return err
+	}
+	if err == nil {
+		return nil
+	}
+	u.Reason = err.Error()
+	// Of what is too much in all, so is all the rest.
+	switch {
+	case errors.Is(err, ociregistry.ErrExhausted):
+		u = Unread{What: "more", Reason: u.Reason}
+	case errors.Is(err, errContents):
+		u = Unread{What: "files", Reason: errContents.Error()}
+	}
+	if u.Subject != "" || !slices.Contains(r.Unread, u) {
+		r.Unread = append(r.Unread, u)
+	}
+	return nil
+}
+
+// errMalformed is content that is not what it says it is.
+var errMalformed = errors.New("malformed")
+
+// excusable reports that an error, or none, says nothing about the registry.
+func excusable(err error) bool {
+	if err == nil {
+		return true
+	}
+	for _, kind := range []error{ociregistry.ErrNotFound, ociregistry.ErrTooLarge, artifact.ErrInvalid, errMalformed} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// inspectEvidence reads the evidence about one manifest.
 func (r *Report) inspectEvidence(ctx context.Context, from Source, subject named) error {
 	for _, tag := range []string{artifact.SignatureTag(subject.desc.Digest), artifact.AttestationTag(subject.desc.Digest)} {
-		if err := r.inspectTag(ctx, from, subject.name, tag); err != nil {
+		desc, err := from.Resolve(ctx, tag)
+		if errors.Is(err, ociregistry.ErrNotFound) {
+			continue
+		}
+		if err == nil {
+			err = r.inspectHolder(ctx, from, subject.name, "tag", desc)
+		}
+		if err := r.excuse(Unread{Subject: subject.name, What: tag, Digest: desc.Digest}, err); err != nil {
 			return err
 		}
 	}
 	referrers, err := from.Referrers(ctx, subject.desc)
-	if err != nil {
+	if err := r.excuse(Unread{Subject: subject.name, What: "referrers"}, err); err != nil {
 		return err
 	}
 	for _, desc := range referrers {
-		layers, err := layersOf(ctx, from, desc)
-		if err != nil {
-			return err
-		}
-		for _, l := range layers {
-			if err := r.inspectLayer(ctx, from, subject.name, "bundle", l); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// inspectTag reads the legacy form; there may be none.
-func (r *Report) inspectTag(ctx context.Context, from Source, subject, tag string) error {
-	desc, err := from.Resolve(ctx, tag)
-	if errors.Is(err, ociregistry.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	layers, err := layersOf(ctx, from, desc)
-	if err != nil {
-		return err
-	}
-	for _, l := range layers {
-		if err := r.inspectLayer(ctx, from, subject, "tag", l); err != nil {
+		err := r.inspectHolder(ctx, from, subject.name, "bundle", desc)
+		if err := r.excuse(Unread{Subject: subject.name, What: "referrer", Digest: desc.Digest}, err); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func layersOf(ctx context.Context, from Content, desc ocispec.Descriptor) ([]ocispec.Descriptor, error) {
-	content, err := from.FetchAll(ctx, plain(desc), artifact.ManifestLimit)
+// fetchEvidence fetches what a stranger described: a wrong size is no alteration by
+// the registry.
+func fetchEvidence(ctx context.Context, from Source, desc ocispec.Descriptor, limit int64) ([]byte, error) {
+	content, err := from.FetchAll(ctx, plain(desc), limit)
+	if errors.Is(err, ociregistry.ErrDigestMismatch) {
+		err = fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	return content, err
+}
+
+// inspectHolder reads a manifest whose layers are evidence.
+func (r *Report) inspectHolder(ctx context.Context, from Source, subject, form string, desc ocispec.Descriptor) error {
+	content, err := fetchEvidence(ctx, from, desc, artifact.ManifestLimit)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m, err := artifact.DecodeManifest(desc.MediaType, content)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return m.Layers, nil
+	for _, l := range m.Layers {
+		err := r.inspectLayer(ctx, from, subject, form, l)
+		if err := r.excuse(Unread{Subject: subject, What: "evidence", Digest: l.Digest}, err); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Bounds of what is read of one piece of evidence and one document, in bytes, and of
@@ -95,31 +135,39 @@ func (r *Report) inspectLayer(ctx context.Context, from Source, subject, form st
 		return nil
 	case artifact.MediaTypeDSSE, artifact.MediaTypeBundle:
 	case artifact.MediaTypeSPDX, artifact.MediaTypeCycloneDX:
-		content, err := from.FetchAll(ctx, plain(l), documentLimit)
+		content, err := fetchEvidence(ctx, from, l, documentLimit)
 		if err != nil {
 			return err
 		}
 		d := InspectedDocument{Subject: subject, MediaType: l.MediaType, Digest: l.Digest, Size: l.Size}
-		d.Components, d.Licensed = countComponents(content)
+		if d.Components, d.Licensed, err = countComponents(content); err != nil {
+			return fmt.Errorf("%w: %w", errMalformed, err)
+		}
 		r.Documents = append(r.Documents, d)
 		return nil
 	default:
 		return nil
 	}
-	content, err := from.FetchAll(ctx, plain(l), evidenceLimit)
+	content, err := fetchEvidence(ctx, from, l, evidenceLimit)
 	if err != nil {
 		return err
 	}
+	if err := jsonbound.Check(content, evidenceValues); err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	}
 	claimant, env := claimantOf(l.Annotations), envelope{}
-	if jsonbound.Check(content, evidenceValues) != nil {
-		return nil //nolint:nilerr // as what cannot be read
-	}
 	if l.MediaType == artifact.MediaTypeBundle {
-		claimant, env = readBundle(content)
-	} else if err := json.Unmarshal(content, &env); err != nil {
-		return nil //nolint:nilerr // what cannot be read is nobody's attestation
+		claimant, env, err = readBundle(content)
+	} else {
+		err = json.Unmarshal(content, &env)
 	}
-	a := readStatement(env.Payload)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errMalformed, err)
+	}
+	a, err := readStatement(env.Payload)
+	if err != nil {
+		return fmt.Errorf("%w: no statement: %w", errMalformed, err)
+	}
 	a.Subject, a.Form, a.Claimant = subject, form, claimant
 	if a.PredicateType == artifact.PredicateSignature {
 		r.Signatures = append(r.Signatures, InspectedSignature{subject, form, claimant})
@@ -142,7 +190,7 @@ func claimantOf(annotations map[string]string) Claimant {
 }
 
 // readBundle reads a sigstore bundle, version 0.3.
-func readBundle(content []byte) (Claimant, envelope) {
+func readBundle(content []byte) (Claimant, envelope, error) {
 	var b struct {
 		Material struct {
 			PublicKey   struct{ Hint string }
@@ -154,8 +202,8 @@ func readBundle(content []byte) (Claimant, envelope) {
 		} `json:"verificationMaterial"`
 		Envelope envelope `json:"dsseEnvelope"`
 	}
-	if json.Unmarshal(content, &b) != nil {
-		return Claimant{}, envelope{}
+	if err := json.Unmarshal(content, &b); err != nil {
+		return Claimant{}, envelope{}, err
 	}
 	c := Claimant{
 		Key: keyID(b.Material.PublicKey.Hint), Logged: len(b.Material.TlogEntries) > 0, Timestamped: len(b.Material.Timestamps.RFC3161) > 0,
@@ -163,7 +211,7 @@ func readBundle(content []byte) (Claimant, envelope) {
 	if raw := b.Material.Certificate.RawBytes; len(raw) > 0 {
 		c.certifiedBy(raw)
 	}
-	return c, b.Envelope
+	return c, b.Envelope, nil
 }
 
 // keyID turns the hint of cosign's bundles, base64 of the SHA-256 of the public
@@ -213,18 +261,18 @@ type predicate struct {
 }
 
 // readStatement reads an in-toto statement, and of provenance what matters.
-func readStatement(payload []byte) InspectedAttestation {
+func readStatement(payload []byte) (InspectedAttestation, error) {
 	var st struct {
 		PredicateType string          `json:"predicateType"`
 		Predicate     json.RawMessage `json:"predicate"`
 	}
-	if json.Unmarshal(payload, &st) != nil {
-		return InspectedAttestation{}
+	if err := json.Unmarshal(payload, &st); err != nil {
+		return InspectedAttestation{}, err
 	}
 	a := InspectedAttestation{PredicateType: st.PredicateType}
 	var p predicate
 	if st.PredicateType != PredicateProvenance || jsonbound.Check(st.Predicate, provenanceValues) != nil || json.Unmarshal(st.Predicate, &p) != nil {
-		return a
+		return a, nil
 	}
 	internal := p.BuildDefinition.InternalParameters
 	a.Claims = &ProvenanceClaims{Builder: p.RunDetails.Builder.ID, LDFlags: internal.Go.LDFlags}
@@ -234,11 +282,11 @@ func readStatement(payload []byte) InspectedAttestation {
 	if d := p.BuildDefinition.ResolvedDependencies; len(d) > 0 {
 		a.Claims.Source, a.Claims.Revision = d[0].URI, d[0].Digest["gitCommit"]
 	}
-	return a
+	return a, nil
 }
 
 // countComponents counts the entries of an SPDX or CycloneDX document.
-func countComponents(content []byte) (all, licensed int) {
+func countComponents(content []byte) (all, licensed int, err error) {
 	var doc struct {
 		Packages   tally[spdxPackage] `json:"packages"`
 		Components tally[component]   `json:"components"`
@@ -246,8 +294,8 @@ func countComponents(content []byte) (all, licensed int) {
 			Component component `json:"component"`
 		} `json:"metadata"`
 	}
-	if json.Unmarshal(content, &doc) != nil {
-		return 0, 0
+	if err := json.Unmarshal(content, &doc); err != nil {
+		return 0, 0, err
 	}
 	all, licensed = doc.Packages.all+doc.Components.all, doc.Packages.licensed+doc.Components.licensed
 	// The one executable that a CycloneDX document is about is listed apart; a
@@ -258,7 +306,7 @@ func countComponents(content []byte) (all, licensed int) {
 			licensed++
 		}
 	}
-	return all, licensed
+	return all, licensed, nil
 }
 
 // tally counts the elements of a list, of which it keeps none.

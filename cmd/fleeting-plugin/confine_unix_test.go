@@ -3,7 +3,9 @@
 package main
 
 import (
+	"os"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 )
@@ -27,3 +29,16 @@ func confine(size string) error {
 
 // bound sets a limit, which is signed on some systems.
 func bound[T int64 | uint64](field *T, to uint64) { *field = T(to) }
+
+// peakMemory is the most memory that a process had that has ended, or one of its
+// children, in MiB.
+func peakMemory(state *os.ProcessState) int64 {
+	usage, ok := state.SysUsage().(*syscall.Rusage)
+	if !ok {
+		return 0
+	}
+	if runtime.GOOS == "darwin" {
+		return int64(usage.Maxrss) >> 20
+	}
+	return int64(usage.Maxrss) >> 10
+}

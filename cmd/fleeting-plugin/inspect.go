@@ -29,7 +29,8 @@ layers, who claims to have signed it, its attestations and bills of materials,
 and which aliases point to it. REF may also be the folder of an OCI layout.
 
 To list the files, inspect fetches the layer of every platform, unless --no-files
-is given. Nothing is verified here; fleeting-plugin verify does that.`,
+is given. Nothing is verified here; fleeting-plugin verify does that. Anything
+missing, malformed or too large is listed as such, beside what could be read.`,
 		Example: `  fleeting-plugin inspect registry.example.com/group/plugin:latest
   fleeting-plugin inspect build/layout:1.2.3 --output json`,
 		Args: cli.Args(1, 1),
@@ -56,6 +57,9 @@ is given. Nothing is verified here; fleeting-plugin verify does that.`,
 		found, err := packager.Inspect(cmd.Context(), source, reference, opts)
 		if err != nil {
 			return err
+		}
+		if n := len(found.Unread); n > 0 {
+			app.Warnf("not everything could be read, see %q in the report: %d", "could not be read", n)
 		}
 		return app.Print(found, func(p *cli.Page) { printReport(p, found) })
 	}

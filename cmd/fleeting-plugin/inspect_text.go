@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,23 @@ func printReport(p *cli.Page, r *packager.Report) {
 	printFiles(p, all)
 	printEvidence(p, r)
 	printDocuments(p, r)
+	printUnread(p, r.Unread)
+}
+
+// unreadShown is how many things that could not be read are listed for people.
+const unreadShown = 10
+
+func printUnread(p *cli.Page, all []packager.Unread) {
+	if len(all) == 0 {
+		return
+	}
+	p.Print("\ncould not be read\n")
+	for _, u := range all[:min(len(all), unreadShown)] {
+		p.Field(14, "  "+cmp.Or(u.Subject, "all"), strings.TrimSpace(u.What+" "+u.Digest.String())+": "+u.Reason)
+	}
+	if rest := len(all) - unreadShown; rest > 0 {
+		p.Printf("  and %d more; --output json lists them\n", rest)
+	}
 }
 
 // evidence is one kind of signed thing by one signer.
@@ -169,6 +187,10 @@ func kindOfPredicate(predicateType string) string {
 
 func printEvidence(p *cli.Page, r *packager.Report) {
 	all := evidenceOf(r)
+	if len(all) == 0 && !r.Complete() {
+		p.Print("\nno signature and no attestation could be read\n")
+		return
+	}
 	if len(all) == 0 {
 		p.Print("\nneither signed nor attested\n")
 		return
@@ -260,6 +282,10 @@ func printDocuments(p *cli.Page, r *packager.Report) {
 			i = len(groups) - 1
 		}
 		groups[i].subjects.add(d.Subject)
+	}
+	if len(groups) == 0 && !r.Complete() {
+		p.Print("\nno bill of materials could be read\n")
+		return
 	}
 	if len(groups) == 0 {
 		p.Print("\nno bill of materials\n")

@@ -6,17 +6,12 @@ import (
 	"encoding/asn1"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"flag"
 	"fmt"
 	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	specs "github.com/opencontainers/image-spec/specs-go"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -25,11 +20,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
-
-// measured is run in place of this test:
-//
-//	go test ./cmd/fleeting-plugin -run TestWorstArtifacts -v -executable bin/fleeting-plugin
-var measured = flag.String("executable", "", "the fleeting-plugin to run in TestWorstArtifacts")
 
 // What one command may read of the worst artifact that is not large by itself.
 const (
@@ -295,11 +285,10 @@ func endlessReferrers(tb testing.TB, s *anything, signed bool) {
 // what was too much.
 func TestWorstArtifacts(t *testing.T) {
 	t.Parallel()
-	program := *measured
-	if program == "" {
-		program = "fleeting-plugin"
-	}
+	var rows []worstRow
 	for _, w := range worstArtifacts() {
+		row := worstRow{w.name, map[string]string{}}
+		rows = append(rows, row)
 		for _, signed := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, signed %v", w.name, signed), func(t *testing.T) {
 				s := newAnything(t)
@@ -307,38 +296,35 @@ func TestWorstArtifacts(t *testing.T) {
 				// Without a signature, verify looks at all that there is; with one,
 				// mirror does.
 				for _, command := range map[bool][]string{false: {"verify", "inspect"}, true: {"mirror", "resolve"}}[signed] {
-					s.run(t, program, command, w.says[command])
+					row.figures[command] = s.run(t, command, w.says[command])
 				}
 			})
 		}
 	}
+	if *update {
+		writeWorst(t, rows)
+	}
 }
 
-// run runs one command and judges what it read.
-func (s *anything) run(t *testing.T, program, command, says string) {
+// run runs one command, judges what it read, and returns its figures.
+func (s *anything) run(t *testing.T, command, says string) string {
 	t.Helper()
 	s.requests, s.sent = 0, 0
 	args := map[string][]string{
 		"verify": {"--policy", s.policy}, "inspect": nil, "resolve": {"--policy", s.policy},
 		"mirror": {"oci:" + filepath.Join(t.TempDir(), "mirror"), "--policy", s.policy},
 	}[command]
-	cmd := exec.CommandContext(t.Context(), program, append([]string{command, s.reference()}, args...)...)
-	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
-	began := time.Now()
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
-	message := string(out)
-	t.Logf("%-8s exit %d, %4d requests, %6.1f MB read, %5.1f s: %.200q", command, cmd.ProcessState.ExitCode(), s.requests, float64(s.sent)/1e6, time.Since(began).Seconds(), message[max(0, len(message)-200):])
+	u := runWorst(t, append([]string{command, s.reference()}, args...)...)
+	figures := fmt.Sprintf("%.1f s, %d MiB, %d", u.CPU.Seconds(), u.Peak, s.requests)
+	t.Logf("%-8s exit %d, %s requests, %.1f MB read: %.200q", command, u.Code, figures, float64(s.sent)/1e6, u.message[max(0, len(u.message)-200):])
 	if s.requests > worstRequests || s.sent > worstBytes {
 		t.Errorf("%s: %d requests, %d bytes", command, s.requests, s.sent)
 	}
-	if code := cmd.ProcessState.ExitCode(); code < 0 || code > 9 {
-		t.Errorf("%s: exit code %d: %s", command, code, message)
+	if u.Code < 0 || u.Code > 9 {
+		t.Errorf("%s: exit code %d: %s", command, u.Code, u.message)
 	}
-	if err != nil && says != "" && !strings.Contains(message, says) {
-		t.Errorf("%s does not say %q: %s", command, says, message)
+	if !strings.Contains(u.message, says) {
+		t.Errorf("%s does not say %q: %s", command, says, u.message)
 	}
+	return figures
 }

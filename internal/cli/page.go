@@ -74,6 +74,7 @@ func (p *Page) Field(width int, label, value string) {
 // State writes a line that begins with a state, in its colour and column, and a
 // subject in the next column.
 func (p *Page) State(width int, state string, subjectWidth int, subject, text string) {
+	state, subject = plaintext.Line(state), plaintext.Line(subject)
 	prefix := strings.Repeat(" ", max(1, width-utf8.RuneCountInString(state))) + subject
 	prefix += strings.Repeat(" ", max(1, subjectWidth-utf8.RuneCountInString(subject)))
 	p.labelled(styleOf(state), state, prefix, text, width+subjectWidth)

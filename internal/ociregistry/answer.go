@@ -158,7 +158,8 @@ func page(content []byte) string {
 }
 
 // document reads the body of an answer that should be a JSON object of at most
-// limit bytes, and closes it. What is something else is [ErrPage] or [ErrAnswer].
+// limit bytes, and closes it. What is something else is [ErrPage] or [ErrAnswer],
+// and is returned as well.
 func document(resp *http.Response, limit int64) ([]byte, error) {
 	defer resp.Body.Close()
 	at := resp.Request.Method + " " + shown(resp.Request.URL)
@@ -178,17 +179,17 @@ func document(resp *http.Response, limit int64) ([]byte, error) {
 	start := bytes.TrimLeft(content, " \t\r\n")
 	switch {
 	case isPage(content):
-		return nil, fmt.Errorf("%s: %w, %s", at, ErrPage, page(content))
+		return content, fmt.Errorf("%s: %w, %s", at, ErrPage, page(content))
 	case !bytes.HasPrefix(start, []byte("{")):
 		contentType := resp.Header.Get("Content-Type")
-		return nil, fmt.Errorf("%s: %w: %d bytes of %q, want JSON", at, ErrAnswer, len(content), line(contentType))
+		return content, fmt.Errorf("%s: %w: %d bytes of %q, want JSON", at, ErrAnswer, len(content), line(contentType))
 	}
 	// Some proxies put an error behind a status of success.
 	var failed struct {
 		Errors json.RawMessage `json:"errors"`
 	}
 	if json.Unmarshal(content, &failed) == nil && len(failed.Errors) > 0 {
-		return nil, fmt.Errorf("%s: %w: status %d with an error: %s", at, ErrAnswer, resp.StatusCode, reasonOf(content))
+		return content, fmt.Errorf("%s: %w: status %d with an error: %s", at, ErrAnswer, resp.StatusCode, reasonOf(content))
 	}
 	return content, nil
 }

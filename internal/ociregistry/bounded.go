@@ -30,7 +30,7 @@ type Reader interface {
 }
 
 // Bounded reads with bounds on requests, bytes and time in all. Beyond the first
-// two, every answer is [ErrTooLarge]; beyond the last, [ErrUnavailable]. What
+// two, every answer is [ErrExhausted]; beyond the last, [ErrUnavailable]. What
 // Fetch reads is not counted.
 type Bounded struct {
 	Reader
@@ -55,9 +55,9 @@ func bounded[T any](ctx context.Context, b *Bounded, bytes int64, ask func(conte
 	b.mu.Unlock()
 	switch {
 	case requests > boundedRequests:
-		return none, fmt.Errorf("%w: more than %d requests about one artifact", ErrTooLarge, boundedRequests)
+		return none, fmt.Errorf("%w: more than %d requests about one artifact", ErrExhausted, boundedRequests)
 	case total > boundedBytes:
-		return none, fmt.Errorf("%w: more than %d bytes about one artifact", ErrTooLarge, boundedBytes)
+		return none, fmt.Errorf("%w: more than %d bytes about one artifact", ErrExhausted, boundedBytes)
 	case left <= 0:
 		return none, errSlow
 	}

@@ -54,6 +54,9 @@ var (
 	ErrDigestMismatch = errors.New("digest mismatch")
 	// ErrTooLarge: something is over the limit that the caller set.
 	ErrTooLarge = errors.New("too large")
+	// ErrExhausted: what was read before it was as much as [Bounded] reads in all. It
+	// also matches ErrTooLarge.
+	ErrExhausted = fmt.Errorf("%w in all", ErrTooLarge)
 	// ErrTLSFiles: files that [Options.TLS] names are not there or of no use.
 	ErrTLSFiles = errors.New("certificates cannot be used")
 	// ErrNoHelper: a password is not to be stored in plain text, and no credential

@@ -15,6 +15,7 @@ package plaintext
 import (
 	"fmt"
 	"io"
+	"reflect" //nolint:depguard // finds text whatever its type
 	"regexp"
 	"strings"
 	"sync"
@@ -141,6 +142,9 @@ func field(arg any) any {
 			lines[i] = Line(one)
 		}
 		return lines
+	}
+	if v := reflect.ValueOf(arg); v.Kind() == reflect.String { // of a type of its own
+		return Line(v.String())
 	}
 	return arg
 }

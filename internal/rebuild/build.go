@@ -173,11 +173,24 @@ func goarm(t Target) string {
 const outputLimit = 4 << 10
 
 func run(cmd *exec.Cmd) error {
-	out, err := cmd.CombinedOutput()
-	if err == nil {
-		return nil
+	var out tail
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil {
+		return buildError(err, string(out))
 	}
-	return buildError(err, string(out))
+	return nil
+}
+
+// tail is the end of what is written to it: a build can write without end.
+type tail []byte
+
+// Write implements [io.Writer].
+func (t *tail) Write(p []byte) (int, error) {
+	*t = append(*t, p...)
+	if extra := len(*t) - 2*outputLimit; extra > 0 {
+		*t = append((*t)[:0], (*t)[extra:]...)
+	}
+	return len(p), nil
 }
 
 // buildError tells of a failed build, with the end of what it said.
@@ -203,11 +216,10 @@ func moduleDir(top, module string) (string, error) {
 		if !d.Type().IsRegular() || d.Name() != "go.mod" {
 			return nil
 		}
-		content, err := os.ReadFile(path) // #nosec G122 -- of a checkout that is about to be built
-		if err == nil && modfile.ModulePath(content) == module {
+		if modfile.ModulePath([]byte(readSmall(path))) == module {
 			found = filepath.Dir(path)
 		}
-		return err
+		return nil
 	})
 	if err == nil && found == "" {
 		err = errors.New("no go.mod declares the module " + module)

@@ -122,9 +122,14 @@ func resolveHead(own, common string) string {
 // readTags gives the tags, which a build by a command may describe the commit by.
 func readTags(common string) []string {
 	tags := map[string]string{}
+	add := func(name, object string) {
+		if strings.HasPrefix(name, "refs/tags/") && refName.MatchString(name) && revision.MatchString(object) {
+			tags[name] = object
+		}
+	}
 	for line := range strings.Lines(readSmall(filepath.Join(common, "packed-refs"))) {
 		object, name, _ := strings.Cut(strings.TrimSpace(line), " ")
-		tags[name] = object
+		add(name, object)
 	}
 	loose := filepath.Join(common, "refs", "tags")
 	_ = filepath.WalkDir(loose, func(path string, d fs.DirEntry, err error) error {
@@ -132,15 +137,13 @@ func readTags(common string) []string {
 			return fs.SkipAll // what cannot be read is not described by
 		}
 		if name, relErr := filepath.Rel(common, path); relErr == nil && d.Type().IsRegular() {
-			tags[filepath.ToSlash(name)] = readSmall(path)
+			add(filepath.ToSlash(name), readSmall(path))
 		}
 		return nil
 	})
 	var lines []string
 	for name, object := range tags {
-		if strings.HasPrefix(name, "refs/tags/") && refName.MatchString(name) && revision.MatchString(object) {
-			lines = append(lines, object+" "+name+"\n")
-		}
+		lines = append(lines, object+" "+name+"\n")
 	}
 	return lines
 }

@@ -1,7 +1,7 @@
 // Package textfile reads text that people wrote with any editor of any system.
 //
-// It knows encodings only: UTF-8, with or without a byte order mark. It neither
-// bounds nor parses what it reads, and it converts nothing.
+// It knows encodings only: UTF-8, with or without a byte order mark. It
+// bounds what it reads, parses nothing and converts nothing.
 package textfile
 
 import (
@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"unicode/utf8"
 )
@@ -51,7 +52,7 @@ func Unmarked(content []byte) ([]byte, error) {
 // behind which the decoder of PEM finds no block. The text around the blocks may be
 // in a code page. Errors name the file.
 func ReadPEM(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
+	content, err := read(path)
 	if err != nil {
 		return nil, err
 	}
@@ -79,13 +80,30 @@ func KeyPair(certFile, keyFile string) (tls.Certificate, error) {
 	return pair, nil
 }
 
+// limit is more than any text file of ours has, in bytes.
+const limit = 16 << 20
+
+// read reads a file, or a pipe, that ends.
+func read(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && len(content) > limit {
+		err = fmt.Errorf("%s: longer than %d bytes", path, limit)
+	}
+	return content, err
+}
+
 func other(encoding string) error {
 	return fmt.Errorf("%w: it is %s; save it as UTF-8", ErrEncoding, encoding)
 }
 
 // Read returns the text of a file, as [UTF8] does. Errors name the file.
 func Read(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
+	content, err := read(path)
 	if err != nil {
 		return nil, err
 	}
