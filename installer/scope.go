@@ -196,7 +196,7 @@ func globsMeet(a, b string) bool {
 // oneSpelling writes a name or scope in one way of those that reach the same
 // repository, so that none of them escapes a rule into a laxer one: the registry in
 // lower case, no port 443, one name for Docker Hub and its official images, one
-// form of an IPv6 address.
+// form of an IPv6 address, and of an IPv4 address within one.
 func oneSpelling(name string) string {
 	host, rest, nested := strings.Cut(name, "/")
 	host = oneHost(host)
@@ -211,11 +211,15 @@ func oneSpelling(name string) string {
 
 func oneHost(host string) string {
 	host = strings.TrimSuffix(strings.ToLower(host), ":443")
-	if slices.Contains([]string{"docker.io", "registry-1.docker.io"}, host) {
+	if slices.Contains([]string{"docker.io", "registry-1.docker.io", "registry.hub.docker.com"}, host) {
 		return dockerHub
 	}
 	if inner, port, ok := strings.Cut(host, "]"); ok {
-		if addr, err := netip.ParseAddr(strings.TrimPrefix(inner, "[")); err == nil {
+		addr, err := netip.ParseAddr(strings.TrimPrefix(inner, "["))
+		switch {
+		case err == nil && addr.Is4In6():
+			return addr.Unmap().String() + port // the same machine
+		case err == nil:
 			return "[" + addr.String() + "]" + port
 		}
 	}

@@ -65,6 +65,19 @@ no line end
 	}
 }
 
+// TestStateIsOneLine: no field of a line with a state begins a line of its own.
+func TestStateIsOneLine(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	app := cli.New(nil, &out, nil, nil)
+	if err := app.Print(nil, func(p *cli.Page) { p.State(9, "ok\nx", 7, "a\nforged", "b\nforged") }); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := out.String(), `ok\nx    a\nforged b\nforged`+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 func TestTable(t *testing.T) {
 	t.Parallel()
 	header := []string{"plugin", "state", "signer"}

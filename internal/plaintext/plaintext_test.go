@@ -102,12 +102,15 @@ type named struct{ name string }
 
 func (n named) String() string { return n.name }
 
+// kind is text of a type of its own.
+type kind string
+
 // TestFprintf: line breaks come from the format.
 func TestFprintf(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	plaintext.Fprintf(&out, "%s|%v|%v|%v|%d|%-4s|%v\n", "a\nb", errors.New("c\nd"), named{"e\n"}, []string{"f\n", "g"}, 7, "h", nil)
-	if want := `a\nb|c\nd|e\n|[f\n g]|7|h   |<nil>` + "\n"; out.String() != want {
+	plaintext.Fprintf(&out, "%s|%v|%v|%v|%d|%-4s|%v|%s\n", "a\nb", errors.New("c\nd"), named{"e\n"}, []string{"f\n", "g"}, 7, "h", nil, kind("i\n\u202e"))
+	if want := `a\nb|c\nd|e\n|[f\n g]|7|h   |<nil>|i\n\u202e` + "\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 }

@@ -71,6 +71,23 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadIsBounded: a file that somebody else wrote does not fill the memory.
+func TestReadIsBounded(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "lock")
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, 1<<30); err != nil { // takes no space
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func(string) ([]byte, error){"Read": textfile.Read, "ReadPEM": textfile.ReadPEM} {
+		if _, err := read(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 func TestReadPEM(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "ca.crt")
