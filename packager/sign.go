@@ -152,7 +152,14 @@ type piece struct {
 }
 
 func newEvidence(repo Repository, s *Signer, opts SignOptions) *evidence {
-	return &evidence{repo: repo, signer: s, opts: opts, report: reporter(opts.Report)}
+	e := &evidence{repo: repo, signer: s, opts: opts, report: reporter(opts.Report)}
+	if s != nil && !opts.Format.bundles() && s.s.TagsLackLog() {
+		e.warnings = append(e.warnings, dist.Warning{
+			Subject: "signature format " + string(opts.Format),
+			Message: "entries of a log of Rekor version 2 have no place there: who verifies sees a timestamp only, and refuses if it must see the log, too; choose another format, or Rekor version 1",
+		})
+	}
+	return e
 }
 
 // about is where evidence about a manifest is gathered.

@@ -217,13 +217,11 @@ func (p *policyFlags) fromIdentity() (installer.Policy, error) {
 	var opts installer.IdentityOptions
 	if p.trustedRoot != "" {
 		p.anchors = append(p.anchors, absolute(p.trustedRoot))
-		content, err := readInput(p.trustedRoot, nextRoot)
+		root, _, err := identityRoot(p.trustedRoot)
 		if err != nil {
 			return installer.Policy{}, err
 		}
-		if opts.Root, err = installer.LoadTrustedRoot(content); err != nil {
-			return installer.Policy{}, cli.Hint(cli.WithCode(fmt.Errorf("%s: %w", p.trustedRoot, err), cli.Usage), nextRoot)
-		}
+		opts.Root = root
 	}
 	signer, err := installer.RequireIdentity(identity, opts)
 	if err != nil {

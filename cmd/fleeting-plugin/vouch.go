@@ -127,17 +127,38 @@ func (s *signFlags) sameWorkflow(ctx context.Context, signer *packager.Signer, p
 	}
 	opts := installer.IdentityOptions{TimestampSuffices: s.tsa != ""}
 	if s.trustedRoot != "" {
-		content, err := readInput(s.trustedRoot, "check the path after --trusted-root")
+		root, content, err := identityRoot(s.trustedRoot)
 		if err != nil {
 			return installer.Signer{}, err
 		}
-		if opts.Root, err = installer.LoadTrustedRoot(content); err != nil {
-			return installer.Signer{}, cli.WithCode(fmt.Errorf("%s: %w", s.trustedRoot, err), cli.Usage)
-		}
+		opts.Root = root
 		// A private instance may have no log of certificates.
 		opts.UnsafeNoSCT = !hasCertificateLog(content)
 	}
 	return installer.RequireIdentity(identity, opts)
+}
+
+// identityRoot reads the trusted root, and its content, that certificates are
+// verified with.
+func identityRoot(path string) (installer.TrustedRoot, []byte, error) {
+	content, err := readInput(path, nextRoot)
+	if err != nil {
+		return installer.TrustedRoot{}, nil, err
+	}
+	root, err := installer.LoadTrustedRoot(content)
+	var authorities struct {
+		All []json.RawMessage `json:"certificateAuthorities"`
+	}
+	if err == nil {
+		err = json.Unmarshal(content, &authorities)
+	}
+	if err == nil && len(authorities.All) == 0 {
+		err = errors.New("the trusted root has no certificate authority, so that no certificate verifies with it")
+	}
+	if err != nil {
+		return installer.TrustedRoot{}, nil, cli.Hint(cli.WithCode(fmt.Errorf("%s: %w", path, err), cli.Usage), nextRoot)
+	}
+	return root, content, nil
 }
 
 func hasCertificateLog(trustedRoot []byte) bool {

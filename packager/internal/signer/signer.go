@@ -84,6 +84,10 @@ func Keyless(options KeylessOptions) (*Signer, error) {
 	return &Signer{keys: keys, certifier: &certifier{options: options}, services: options.Services, material: material}, nil
 }
 
+// TagsLackLog says that log entries are in bundles alone: the legacy form has no
+// place for those of Rekor version 2.
+func (s *Signer) TagsLackLog() bool { return s.services.RekorVersion == 2 }
+
 // PublicKey is the public half in PEM, nil for a keyless signer, whose key
 // means nothing to a verifier.
 func (s *Signer) PublicKey() []byte {
