@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -75,22 +76,22 @@ func faults(t *testing.T, lab *siglab.Lab, token string) []fault {
 		parts := strings.Split(token, ".")
 		return parts[0] + "." + base64.RawURLEncoding.EncodeToString([]byte(text)) + "." + parts[2]
 	}
-	misfit := filepath.Join(t.TempDir(), "root.json")
-	var root map[string]any
-	raw, err := os.ReadFile(lab.Path("trust", "trusted_root.json"))
-	if err == nil {
-		err = json.Unmarshal(raw, &root)
-	}
-	if err == nil {
+	others := changedRoot(t, lab, func(root map[string]any) error {
+		raw, err := os.ReadFile(lab.Path("keys", "untrusted-ca.pem"))
+		if err != nil {
+			return err
+		}
+		block, _ := pem.Decode(raw)
+		root["certificateAuthorities"] = []any{map[string]any{
+			"uri": siglab.Fulcio, "certChain": map[string]any{"certificates": []any{map[string]any{"rawBytes": block.Bytes}}},
+			"validFor": map[string]any{"start": "2026-01-01T00:00:00Z"},
+		}}
+		return nil
+	})
+	nobodys := changedRoot(t, lab, func(root map[string]any) error {
 		delete(root, "certificateAuthorities")
-		raw, err = json.Marshal(root)
-	}
-	if err == nil {
-		err = os.WriteFile(misfit, raw, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+		return nil
+	})
 	fresh, address := "the token must be for the audience sigstore, and fresh", "check the service's address"
 	tsa := func(base string) []string { return []string{"--tsa-url", base + "/api/v1/timestamp"} }
 	return []fault{
@@ -106,8 +107,33 @@ func faults(t *testing.T, lab *siglab.Lab, token string) []fault {
 		{"Rekor claims an entry that it has not", []string{"--rekor-url", proxy(t, siglab.Rekor1, answers(http.StatusConflict))}, 5, "sigstore service failed", address},
 		{"timestamp authority down", tsa(nobody), 5, "sigstore service failed", address},
 		{"timestamp authority refuses", tsa(proxy(t, siglab.TSA, answers(http.StatusForbidden))), 5, "sigstore service failed", address},
-		{"trusted root of others", []string{"--trusted-root", misfit}, 1, "does not verify with the trusted root", "--trusted-root"},
+		{"trusted root of others", []string{"--trusted-root", others}, 1, "does not verify with the trusted root", "--trusted-root"},
+		{"trusted root without an authority", []string{"--trusted-root", nobodys}, 2, nobodys + ": the trusted root has no certificate authority", "name a trusted root"},
 	}
+}
+
+// changedRoot writes the lab's trusted root with a change, and returns the file.
+func changedRoot(t *testing.T, lab *siglab.Lab, change func(map[string]any) error) string {
+	t.Helper()
+	var root map[string]any
+	raw, err := os.ReadFile(lab.Path("trust", "trusted_root.json"))
+	if err == nil {
+		err = json.Unmarshal(raw, &root)
+	}
+	if err == nil {
+		err = change(root)
+	}
+	if err == nil {
+		raw, err = json.Marshal(root)
+	}
+	path := filepath.Join(t.TempDir(), "root.json")
+	if err == nil {
+		err = os.WriteFile(path, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // keylessRelease is what the cases have in common.
@@ -122,19 +148,8 @@ func newKeylessRelease(t *testing.T) keylessRelease {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := keylessRelease{lab, command(t, t.TempDir(), "fleeting-plugin"), t.TempDir()}
-	dir := filepath.Join(k.dist, "linux", "amd64")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	raw, err := os.ReadFile(k.tool)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "plugin"), raw, 0o755) // #nosec G306 -- an executable
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
+	tool, dist := executables(t)
+	return keylessRelease{lab, tool, dist}
 }
 
 func (k keylessRelease) args(t *testing.T, at string, more ...string) []string {
@@ -187,6 +202,7 @@ func published(t *testing.T, repository string) bool {
 // TestKeylessFaults breaks one part of a keyless release after the other: what
 // is wrong is said, no tag is moved, and the same release completes afterwards.
 func TestKeylessFaults(t *testing.T) {
+	t.Parallel()
 	k := newKeylessRelease(t)
 	token, err := k.lab.Token(t.Context())
 	if err != nil {
@@ -194,6 +210,7 @@ func TestKeylessFaults(t *testing.T) {
 	}
 	for i, f := range faults(t, k.lab, token) {
 		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
 			repository := siglab.Registry + "/interop/fault-" + strings.ToLower(rand.Text()[:8])
 			at := repository + ":1.2.3"
 			r := run(t, k.tool, k.args(t, at, f.flags...)...)
@@ -215,6 +232,7 @@ func TestKeylessFaults(t *testing.T) {
 // TestKeylessInterrupted ends a release in the middle: at a service that never
 // answers, and between a signature and its way into the registry.
 func TestKeylessInterrupted(t *testing.T) {
+	t.Parallel()
 	k := newKeylessRelease(t)
 	for name, c := range map[string]struct {
 		service string
@@ -229,6 +247,7 @@ func TestKeylessInterrupted(t *testing.T) {
 		}, "", os.Kill},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			reached := make(chan struct{})
 			var once sync.Once
 			ended, end := context.WithCancel(t.Context())

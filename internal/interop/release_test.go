@@ -19,6 +19,8 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
 )
 
 // Exit codes of fleeting-plugin, docs/reference/exit-codes.md.
@@ -26,18 +28,6 @@ const (
 	exitOK      = 0
 	exitRefused = 3
 )
-
-// command builds a command of ours.
-func command(tb testing.TB, dir, name string, env ...string) string {
-	tb.Helper()
-	out := filepath.Join(dir, name)
-	build := exec.CommandContext(tb.Context(), "go", "build", "-o", out, "github.com/radome-io/fleeting-plugin-openstack/cmd/"+filepath.Base(strings.TrimSuffix(name, ".exe")))
-	build.Env = append(os.Environ(), append([]string{"CGO_ENABLED=0"}, env...)...)
-	if text, err := build.CombinedOutput(); err != nil {
-		tb.Fatalf("building %s: %v\n%s", name, err, text)
-	}
-	return out
-}
 
 // result is what a run of fleeting-plugin left.
 type result struct {
@@ -68,6 +58,8 @@ type mode struct {
 	sign           []string
 	legacy, bundle []string // beyond who signed
 	keyless        bool
+	// stampOnly: in the legacy form, a timestamp alone proves the time.
+	stampOnly bool
 }
 
 func modes() []mode {
@@ -78,7 +70,7 @@ func modes() []mode {
 		{name: "key", legacy: []string{noLog}, bundle: []string{noLog}},
 		{name: "key-rekor1", sign: rekor1},
 		{name: "keyless-rekor1", sign: rekor1, keyless: true},
-		{name: "keyless-rekor2", sign: rekor2, keyless: true, legacy: []string{noLog, stamp}, bundle: []string{stamp}},
+		{name: "keyless-rekor2", sign: rekor2, keyless: true, stampOnly: true, legacy: []string{noLog, stamp}, bundle: []string{stamp}},
 	}
 }
 
@@ -95,8 +87,9 @@ func (m mode) signFlags(tb testing.TB, lab *siglab.Lab) []string {
 	return append(flags, "--keyless", "--fulcio-url", siglab.Fulcio, "--identity-token", token)
 }
 
+// cosignFlags say who signed.
 func (m mode) cosignFlags(lab *siglab.Lab) []string {
-	flags := []string{"--trusted-root", lab.Path("trust", "trusted_root.json")}
+	var flags []string
 	if m.keyless {
 		return append(flags, "--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, "--insecure-ignore-sct")
 	}
@@ -129,13 +122,15 @@ func (m mode) policy(tb testing.TB, lab *siglab.Lab, other bool, scopes ...strin
 // TestReleases publishes with fleeting-plugin, has cosign 2 and 3 verify every
 // signature and attestation, and installs under a policy.
 func TestReleases(t *testing.T) {
+	t.Parallel()
 	lab, err := siglab.Open(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool, dist := command(t, t.TempDir(), "fleeting-plugin"), executables(t)
+	tool, dist := executables(t)
 	for _, m := range modes() {
 		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
 			repository := siglab.Registry + "/interop/" + m.name + "-" + strings.ToLower(rand.Text()[:8])
 			at := repository + ":1.2.3"
 			args := slices.Concat([]string{"release", dist, at, "--no-run", "--no-checksums", "--title", "interop", "--quiet"}, m.signFlags(t, lab))
@@ -143,35 +138,14 @@ func TestReleases(t *testing.T) {
 				t.Fatalf("release: %d\n%s", r.code, r.text)
 			}
 			for _, d := range digests(t, repository) {
-				m.cosign(t, lab, repository+"@"+d)
+				m.cosign(t, lab, repository+"@"+d, forms()[0])
 			}
-			for other, code := range map[bool]int{false: exitOK, true: exitRefused} {
-				dir := t.TempDir()
-				const as = "registry.example/interop/plugin"
-				r := run(t, tool, "install", at, "--as", as, "--platform", "linux/amd64", "--dir", dir, "--policy", m.policy(t, lab, other, repository, as))
-				if r.code != code {
-					t.Errorf("install, another signer %v: exit code %d, want %d\n%s", other, r.code, code, r.text)
-				}
+			for _, constraint := range []string{"1.2.3", "1.2", "1", "latest"} {
+				runnerInstalls(t, siglab.Registry, strings.TrimPrefix(repository, siglab.Registry+"/"), constraint, dist)
 			}
+			m.installs(t, lab, tool, repository, "1.2.3")
 		})
 	}
-}
-
-// executables is a folder with our plugin for two platforms.
-func executables(t *testing.T) string {
-	t.Helper()
-	dist := t.TempDir()
-	for _, arch := range []string{"amd64", "arm64"} {
-		dir := filepath.Join(dist, "linux", arch)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		built := command(t, dir, "fleeting-plugin-openstack", "GOOS=linux", "GOARCH="+arch)
-		if err := os.Rename(built, filepath.Join(dir, "plugin")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dist
 }
 
 // digests are those of the index and of every platform's manifest.
@@ -207,25 +181,124 @@ func digests(tb testing.TB, repository string) []string {
 	return all
 }
 
-// cosign has both versions verify one digest's evidence in both forms.
-func (m mode) cosign(t *testing.T, lab *siglab.Lab, at string) {
+// form is how signatures and attestations lie in a registry, --signature-format.
+type form struct {
+	name        string
+	tag, bundle bool
+}
+
+func forms() []form {
+	return []form{{"both", true, true}, {"tag", true, false}, {"bundle", false, true}}
+}
+
+// cosign has both versions verify one digest's signature and attestations in
+// the forms that it has. Cosign 2 reads tags only where there is no bundle, and
+// has no command for signatures in bundles: that for attestations reads them.
+func (m mode) cosign(t *testing.T, lab *siglab.Lab, at string, f form) {
 	t.Helper()
-	who := m.cosignFlags(lab)
-	legacy, bundle := "--new-bundle-format=false", "--new-bundle-format=true"
-	check := func(version int, form string, args ...string) {
-		flags := m.legacy
-		if form == bundle {
-			flags = m.bundle
+	check := func(version int, bundle bool, args ...string) {
+		flags := []string{fmt.Sprintf("--new-bundle-format=%t", bundle)}
+		if version == 3 || bundle {
+			flags = append(flags, "--trusted-root", lab.Path("trust", "trusted_root.json"))
 		}
-		if _, err := lab.Cosign(t.Context(), version, slices.Concat(args, []string{form}, who, flags, []string{at})...); err != nil {
+		if bundle {
+			flags = append(flags, m.bundle...)
+		} else {
+			flags = append(flags, m.legacy...)
+		}
+		if _, err := lab.Cosign(t.Context(), version, slices.Concat(args, flags, m.cosignFlags(lab), []string{at})...); err != nil {
 			t.Error(err)
 		}
 	}
-	check(2, legacy, "verify")
-	check(3, legacy, "verify")
-	check(3, bundle, "verify")
-	for _, kind := range []string{"slsaprovenance1", "spdxjson", "cyclonedx"} {
-		check(2, legacy, "verify-attestation", "--type", kind)
-		check(3, bundle, "verify-attestation", "--type", kind)
+	kinds := []string{"slsaprovenance1", "spdxjson", "cyclonedx"}
+	if f.tag {
+		check(3, false, "verify")
+		for _, kind := range kinds {
+			check(3, false, "verify-attestation", "--type", kind)
+		}
+	}
+	if f.tag && !f.bundle {
+		check(2, false, "verify")
+		for _, kind := range kinds {
+			check(2, false, "verify-attestation", "--type", kind)
+		}
+	}
+	if f.bundle {
+		check(3, true, "verify")
+		for _, kind := range kinds {
+			check(3, true, "verify-attestation", "--type", kind)
+		}
+		for _, kind := range append(kinds, trusttest.PredicateSignature) {
+			check(2, true, "verify-attestation", "--type", kind)
+		}
+	}
+}
+
+// TestSignatureFormats has cosign 2 and 3 verify a release that has one form
+// alone, and installs it under a policy.
+func TestSignatureFormats(t *testing.T) {
+	t.Parallel()
+	lab, err := siglab.Open(t.Context(), os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool, dist := executables(t)
+	for _, f := range forms()[1:] {
+		for _, m := range modes() {
+			t.Run(f.name+", "+m.name, func(t *testing.T) {
+				t.Parallel()
+				repository := registrytest.NewReferrers(t).Host + "/interop/plugin"
+				at := repository + ":1.2.3"
+				args := slices.Concat([]string{"release", dist, at, "--signature-format", f.name, "--no-run", "--no-checksums", "--quiet"}, m.signFlags(t, lab))
+				if r := run(t, tool, args...); r.code != exitOK {
+					t.Fatalf("release: %d\n%s", r.code, r.text)
+				} else if strings.Contains(r.text, "no place there") != (m.stampOnly && !f.bundle) {
+					t.Errorf("release, on what the form has no place for:\n%s", r.text)
+				}
+				for _, d := range digests(t, repository) {
+					m.cosign(t, lab, repository+"@"+d, f)
+				}
+				if m.stampOnly && !f.bundle {
+					m.needsLog(t, lab, tool, repository)
+					return
+				}
+				m.installs(t, lab, tool, repository, "1.2.3")
+			})
+		}
+	}
+}
+
+// needsLog: where the form has no place for the log's entry, a policy refuses
+// unless it takes the timestamp alone.
+func (m mode) needsLog(t *testing.T, lab *siglab.Lab, tool, repository string) {
+	t.Helper()
+	strict := m.policy(t, lab, false, repository)
+	text, err := os.ReadFile(strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lenient := filepath.Join(t.TempDir(), "policy.toml")
+	content := strings.ReplaceAll(string(text), "insecure-no-sct = true\n", "insecure-no-sct = true\ntimestamp-suffices = true\n")
+	if err := os.WriteFile(lenient, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for policy, code := range map[string]int{strict: exitRefused, lenient: exitOK} {
+		if r := run(t, tool, "verify", repository+":1.2.3", "--platform", "linux/amd64", "--policy", policy); r.code != code {
+			t.Errorf("verify: exit code %d, want %d\n%s", r.code, code, r.text)
+		}
+	}
+}
+
+// installs has ours install under the policy of the signer, and refuse under
+// that of another.
+func (m mode) installs(t *testing.T, lab *siglab.Lab, tool, repository, version string) {
+	t.Helper()
+	const as = "registry.example/interop/plugin"
+	for other, code := range map[bool]int{false: exitOK, true: exitRefused} {
+		r := run(t, tool, "install", repository+":"+version, "--as", as, "--platform", "linux/amd64", "--dir", t.TempDir(),
+			"--policy", m.policy(t, lab, other, repository, as))
+		if r.code != code {
+			t.Errorf("install of %s, another signer %v: exit code %d, want %d\n%s", version, other, r.code, code, r.text)
+		}
 	}
 }

@@ -31,11 +31,12 @@ var (
 // TestSamples holds every sample in the lab's registries against three
 // policies, with the finished command.
 func TestSamples(t *testing.T) {
+	t.Parallel()
 	lab, err := siglab.Open(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool := command(t, t.TempDir(), "fleeting-plugin")
+	tool, _ := executables(t)
 	id := fmt.Sprintf("[[rule.identity]]\nissuer = %q\nsubject = %q\ntrusted-root = %q\ninsecure-no-sct = true\n",
 		siglab.Issuer, siglab.Subject, lab.Path("trust", "trusted_root.json"))
 	list, err := os.ReadFile(lab.Path("samples.tsv"))
@@ -51,6 +52,7 @@ func TestSamples(t *testing.T) {
 		"timestamp": {id + "timestamp-suffices = true\n", acceptedByTimestamp},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			policy := filepath.Join(t.TempDir(), "policy.toml")
 			if err := os.WriteFile(policy, []byte("version = 1\n[[rule]]\nscope = \"**\"\n"+c.signer), 0o600); err != nil {
 				t.Fatal(err)

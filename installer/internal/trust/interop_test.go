@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,28 +29,41 @@ var cosignIsWrong = []string{
 // TestVerdictsLive compares our verdict on what lies in the lab's registries
 // with that of cosign 2 and 3, sample by sample.
 func TestVerdictsLive(t *testing.T) {
+	t.Parallel()
 	lab, err := siglab.Open(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := liveRequirements(t, lab)
+	var mu sync.Mutex
 	agreed := map[bool]int{}
 	var wrong []string
-	for name, repository := range liveSamples(t, lab) {
-		for mode, r := range all {
-			cosign := cosignVerdict(t, lab, mode, repository)
-			ours := liveVerdict(t, r, repository)
-			want := cosign && !slices.Contains(cosignIsWrong, name)
-			if cosign != want {
-				wrong = append(wrong, name)
-			}
-			if want != (ours == nil) {
-				t.Errorf("%s, %s: cosign accepts: %v, ours: %v", name, mode, cosign, ours)
-				continue
-			}
+	compare := func(t *testing.T, name, repository, mode string, r trust.Requirement) {
+		cosign := cosignVerdict(t, lab, mode, repository)
+		ours := liveVerdict(t, r, repository)
+		want := cosign && !slices.Contains(cosignIsWrong, name)
+		if want != (ours == nil) {
+			t.Errorf("cosign accepts: %v, ours: %v", cosign, ours)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if cosign != want {
+			wrong = append(wrong, name)
+		}
+		if want == (ours == nil) {
 			agreed[want]++
 		}
 	}
+	t.Run("samples", func(t *testing.T) {
+		for name, repository := range liveSamples(t, lab) {
+			for mode, r := range all {
+				t.Run(name+", "+mode, func(t *testing.T) {
+					t.Parallel()
+					compare(t, name, repository, mode, r)
+				})
+			}
+		}
+	})
 	slices.Sort(wrong)
 	if diff := cmp.Diff(cosignIsWrong, wrong); diff != "" {
 		t.Errorf("where cosign takes an attestation for a signature: %s", diff)

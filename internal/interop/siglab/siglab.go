@@ -22,6 +22,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -37,6 +39,10 @@ const (
 	Issuer            = "http://127.0.0.1:5710/actions"
 )
 
+// answerTime is how long a service of the lab may take for an answer on a busy
+// machine.
+const answerTime = 30 * time.Second
+
 // Subject is the subject of the certificates that [Lab.Token] leads to.
 const Subject = "https://github.com/lab-org/lab-plugin/.github/workflows/release.yml@refs/tags/v1.2.3"
 
@@ -45,9 +51,31 @@ type Lab struct {
 	scripts, state string
 }
 
+// opened is the lab that this process has seen running: its scripts look at
+// every program and service, which takes seconds on a busy machine.
+var opened struct {
+	sync.Mutex
+	lab *Lab
+}
+
 // Open starts the lab where it does not run, building it on first use, and has
-// the samples signed where there are none. The log shows what it does.
+// the samples signed where there are none. The log shows what it does. It does
+// so once in a process.
 func Open(ctx context.Context, log io.Writer) (*Lab, error) {
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.lab != nil {
+		return opened.lab, nil
+	}
+	l, err := open(ctx, log)
+	if err != nil {
+		return nil, err
+	}
+	opened.lab = l
+	return l, nil
+}
+
+func open(ctx context.Context, log io.Writer) (*Lab, error) {
 	scripts := os.Getenv("SIGSTORE_LAB")
 	if scripts == "" {
 		root, err := moduleRoot()
@@ -72,6 +100,9 @@ func Open(ctx context.Context, log io.Writer) (*Lab, error) {
 
 func (l *Lab) start(ctx context.Context, log io.Writer) error {
 	if err := l.script(ctx, log, "up"); err != nil {
+		return err
+	}
+	if err := l.answers(ctx); err != nil {
 		return err
 	}
 	if _, err := os.Stat(l.Path("samples.tsv")); err != nil {
@@ -114,21 +145,70 @@ func (l *Lab) Path(elem ...string) string {
 	return filepath.Join(append([]string{l.state}, elem...)...)
 }
 
-func (l *Lab) script(ctx context.Context, log io.Writer, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, filepath.Join(l.scripts, name), args...) // #nosec G204 -- the lab's own scripts
-	cmd.Env = append(os.Environ(), "SIGSTORE_LAB_DIR="+l.state)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+// answers asks every service for something: a process that runs need not answer.
+func (l *Lab) answers(ctx context.Context) error {
+	client := http.Client{Timeout: answerTime, Transport: &http.Transport{DisableKeepAlives: true}}
+	var failed []error
+	for name, address := range map[string]string{
+		"registry": "http://" + Registry + "/v2/", "registry11": "http://" + RegistryReferrers + "/v2/",
+		"oidc": Issuer + "/keys", "fulcio": Fulcio + "/healthz", "rekor1": Rekor1 + "/api/v1/log/publicKey", "rekor2": Rekor2 + "/healthz",
+		"tsa": strings.TrimSuffix(TSA, "/api/v1/timestamp") + "/ping",
+	} {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, http.NoBody)
+		if err != nil {
+			return err
+		}
+		resp, err := client.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+			if resp.StatusCode == http.StatusOK {
+				continue
+			}
+			err = fmt.Errorf("%s: %s", address, resp.Status)
+		}
+		failed = append(failed, fmt.Errorf("the lab's %s (log: %s): %w", name, l.Path("log", name+".log"), err))
+	}
+	if err := errors.Join(failed...); err != nil {
+		return fmt.Errorf("%w\n%s ends the lab, the next run starts it anew", err, filepath.Join(l.scripts, "down"))
 	}
 	return nil
 }
 
+// script runs one of the lab's scripts. The error has the end of what it said.
+func (l *Lab) script(ctx context.Context, log io.Writer, name string, args ...string) error {
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, filepath.Join(l.scripts, name), args...) // #nosec G204 -- the lab's own scripts
+	cmd.Env = append(os.Environ(), "SIGSTORE_LAB_DIR="+l.state)
+	cmd.Stdout = io.MultiWriter(log, &said)
+	cmd.Stderr = cmd.Stdout
+	cmd.WaitDelay = answerTime // what a script started may keep its output open
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s of the lab, whose logs are in %s: %w\n%s", name, l.Path("log"), err, lastLines(said.String()))
+	}
+	return nil
+}
+
+// lastLines is the end of a text, where programs say why they failed.
+func lastLines(text string) string {
+	const enough = 12
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-enough):], "\n")
+}
+
 // Cosign runs cosign of a major version, 2 or 3, cut off from the caller's own
 // settings, and returns what it printed. An error holds that too.
+//
+// Cosign 2 takes --trusted-root for bundles alone and for keys; without it, its
+// variables name the roots of the lab. It verifies bundles wherever it finds one
+// beside the image, even with --new-bundle-format=false, and does not look at
+// the tags then.
 func (l *Lab) Cosign(ctx context.Context, version int, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, l.Path("bin", fmt.Sprintf("cosign%d", version)), args...) // #nosec G204 -- the lab's own programs
 	cmd.Env = append(os.Environ(), "HOME="+l.Path("home"), "DOCKER_CONFIG="+l.Path("home", ".docker"), "COSIGN_PASSWORD=lab", "COSIGN_YES=true")
+	if version == 2 {
+		cmd.Env = append(cmd.Env, "SIGSTORE_ROOT_FILE="+l.Path("keys", "fulcio-root.pem"),
+			"SIGSTORE_REKOR_PUBLIC_KEY="+l.Path("keys", "rekor1.key.pub"), "SIGSTORE_TSA_CERTIFICATE_FILE="+l.Path("keys", "tsa-chain.pem"))
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {

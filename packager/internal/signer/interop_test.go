@@ -45,15 +45,17 @@ func lives() []live {
 // TestCosignVerifiesLive signs with every combination of key, certificate, log
 // and timestamp, pushes to the lab's registry, and asks cosign 2 and 3.
 func TestCosignVerifiesLive(t *testing.T) {
+	t.Parallel()
 	lab, err := siglab.Open(t.Context(), os.Stderr)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range lives() {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			s := c.signer(t, lab)
-			at := pushSigned(t, s, c.name)
-			for _, args := range c.commands(lab, at) {
+			at, tags := pushSigned(t, s, c.name)
+			for _, args := range c.commands(lab, at, tags) {
 				out, err := lab.Cosign(t.Context(), args.version, args.args...)
 				if err != nil {
 					t.Errorf("%v", err)
@@ -61,7 +63,7 @@ func TestCosignVerifiesLive(t *testing.T) {
 				}
 				t.Logf("ok: cosign%d %s (%d bytes)", args.version, strings.Join(args.args[:2], " "), len(out))
 			}
-			for _, args := range c.wrong(lab, at) {
+			for _, args := range c.wrong(lab, at, tags) {
 				if out, err := lab.Cosign(t.Context(), args.version, args.args...); err == nil {
 					t.Errorf("another signer passes: cosign%d %s\n%s", args.version, args.args, out)
 				}
@@ -69,7 +71,10 @@ func TestCosignVerifiesLive(t *testing.T) {
 			c.blob(t, lab, s)
 		})
 	}
-	t.Run("ours-keyless-two-refs", func(t *testing.T) { pushTwoRefs(t, lab) })
+	t.Run("ours-keyless-two-refs", func(t *testing.T) {
+		t.Parallel()
+		pushTwoRefs(t, lab)
+	})
 }
 
 // pushTwoRefs pushes an index that two runs of one workflow signed, at two git
@@ -137,14 +142,20 @@ func (c live) signer(tb testing.TB, lab *siglab.Lab) *signer.Signer {
 }
 
 // pushSigned pushes an index, its signature and two attestations in both
-// forms, and returns its reference by digest.
-func pushSigned(tb testing.TB, s *signer.Signer, name string) string {
+// forms, and once more in the legacy form alone, and returns the references by
+// digest. Where there are bundles, cosign 2 looks at nothing else.
+func pushSigned(tb testing.TB, s *signer.Signer, name string) (both, tags string) {
+	tb.Helper()
+	return pushForms(tb, s, "lab/"+name, true), pushForms(tb, s, "tags/"+name, false)
+}
+
+func pushForms(tb testing.TB, s *signer.Signer, name string, bundles bool) string {
 	tb.Helper()
 	client, err := ociregistry.NewClient(ociregistry.Options{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	repo, err := client.Repository(siglab.Registry + "/lab/" + name)
+	repo, err := client.Repository(siglab.Registry + "/" + name)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -155,7 +166,10 @@ func pushSigned(tb testing.TB, s *signer.Signer, name string) string {
 	}
 	var layers []trusttest.Layer
 	add := func(x signer.Signed) {
-		layers = append(layers, trusttest.Layer(x.Legacy), trusttest.Layer{MediaType: trusttest.MediaTypeBundle, Payload: x.Bundle})
+		layers = append(layers, trusttest.Layer(x.Legacy))
+		if bundles {
+			layers = append(layers, trusttest.Layer{MediaType: trusttest.MediaTypeBundle, Payload: x.Bundle})
+		}
 	}
 	add(sig)
 	for predicateType, predicate := range map[string]string{
@@ -198,16 +212,23 @@ type command struct {
 	args    []string
 }
 
-func (c live) commonFlags(lab *siglab.Lab) []string {
-	common := []string{"--trusted-root", lab.Path("trust", "trusted_root.json")}
+// whoFlags say who signed.
+func (c live) whoFlags(lab *siglab.Lab) []string {
 	if c.keyless {
-		return append(common, "--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, "--insecure-ignore-sct")
+		return []string{"--certificate-identity", siglab.Subject, "--certificate-oidc-issuer", siglab.Issuer, "--insecure-ignore-sct"}
 	}
-	return append(common, "--key", lab.Path("keys", "cosign.pub"))
+	return []string{"--key", lab.Path("keys", "cosign.pub")}
 }
 
-func (c live) legacyFlags(lab *siglab.Lab) []string {
-	flags := c.commonFlags(lab)
+func rootFlags(lab *siglab.Lab) []string {
+	return []string{"--trusted-root", lab.Path("trust", "trusted_root.json")}
+}
+
+func (c live) legacyFlags(lab *siglab.Lab, version int) []string {
+	flags := c.whoFlags(lab)
+	if version == 3 {
+		flags = append(flags, rootFlags(lab)...)
+	}
 	if !c.log {
 		flags = append(flags, "--insecure-ignore-tlog")
 	}
@@ -218,7 +239,7 @@ func (c live) legacyFlags(lab *siglab.Lab) []string {
 }
 
 func (c live) bundleFlags(lab *siglab.Lab) []string {
-	flags := c.commonFlags(lab)
+	flags := append(c.whoFlags(lab), rootFlags(lab)...)
 	if c.services.RekorURL == "" {
 		flags = append(flags, "--insecure-ignore-tlog")
 	}
@@ -230,14 +251,15 @@ func (c live) bundleFlags(lab *siglab.Lab) []string {
 
 // commands are cosign's, for each form: the legacy one and the bundle, the
 // signature and two attestations.
-func (c live) commands(lab *siglab.Lab, at string) []command {
-	legacy, bundle := c.legacyFlags(lab), c.bundleFlags(lab)
+func (c live) commands(lab *siglab.Lab, at, tags string) []command {
+	bundle := c.bundleFlags(lab)
 	var all []command
 	for _, version := range []int{2, 3} {
-		all = append(all, command{version, slices.Concat([]string{"verify", "--new-bundle-format=false"}, legacy, []string{at})})
+		legacy := c.legacyFlags(lab, version)
+		all = append(all, command{version, slices.Concat([]string{"verify", "--new-bundle-format=false"}, legacy, []string{tags})})
 		for _, kind := range []string{"slsaprovenance1", "spdxjson"} {
 			all = append(all,
-				command{version, slices.Concat([]string{"verify-attestation", "--new-bundle-format=false", "--type", kind}, legacy, []string{at})},
+				command{version, slices.Concat([]string{"verify-attestation", "--new-bundle-format=false", "--type", kind}, legacy, []string{tags})},
 				command{version, slices.Concat([]string{"verify-attestation", "--new-bundle-format=true", "--type", kind}, bundle, []string{at})})
 		}
 	}
@@ -249,7 +271,7 @@ func (c live) commands(lab *siglab.Lab, at string) []command {
 }
 
 // wrong are commands that ask for another signer and so must fail.
-func (c live) wrong(lab *siglab.Lab, at string) []command {
+func (c live) wrong(lab *siglab.Lab, at, tags string) []command {
 	replace := func(flags []string) []string {
 		flags = slices.Clone(flags)
 		for i, f := range flags {
@@ -263,7 +285,7 @@ func (c live) wrong(lab *siglab.Lab, at string) []command {
 		return flags
 	}
 	return []command{
-		{2, slices.Concat([]string{"verify", "--new-bundle-format=false"}, replace(c.legacyFlags(lab)), []string{at})},
+		{2, slices.Concat([]string{"verify", "--new-bundle-format=false"}, replace(c.legacyFlags(lab, 2)), []string{tags})},
 		{3, slices.Concat([]string{"verify", "--new-bundle-format=true"}, replace(c.bundleFlags(lab)), []string{at})},
 	}
 }
