@@ -29,7 +29,10 @@ $(VERSIONED): export REVISION := $(REVISION)
 export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 PLATFORMS ?=
 FUZZTIME  ?= 30s
+# KUBELET=1 runs a kubelet in `make e2e`. E2E_RUNNERS are executables of GitLab
+# Runner, with colons between, that run jobs in bad weather.
 KUBELET   ?=
+E2E_RUNNERS ?=
 # The tags of tests that need more than the go command; lint reads them too.
 TAGS      := contract,e2e,interop,rehearsal
 # The folder of every module of the repository that can be tidied, and those that
@@ -43,17 +46,14 @@ CODE       = $(filter-out $(KUBE),$(foreach dir,$(MODULES),$(if $(wildcard $(dir
 SCRIPTS    = $(shell git grep -lE '^\#!.*\bbash$$')
 LDFLAGS   := -s -w -X main.version=$$VERSION -X main.revision=$$REVISION
 GOBUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags "$(LDFLAGS)"
-DIST      := $(GO) run ./internal/dist/cmd/dist
 # Says which program is not there before anything is written.
 need = command -v $(1) >/dev/null || { echo "make $@ needs $(1): $(2)" >&2; exit 1; }
-# Says which target comes first if a file is not there.
-after = compgen -G '$(1)' >/dev/null || { echo "make $@: there is no $(1): make $(2)" >&2; exit 1; }
 # Runs a command and says how long it took.
 define timed
 	@start=$$(date +%s); echo "--- $(1)"; $(2); echo "--- $(1): $$(( $$(date +%s) - start )) s"
 endef
 
-.PHONY: build test lint systems windows vulnerabilities component fmt tidy fuzz bench worst cover demo dist ldflags share packages image repro contract interop e2e e2e-runners fixtures docs pictures recordings \
+.PHONY: build test lint systems windows vulnerabilities component fmt fuzz bench worst cover demo contract interop e2e fixtures docs pictures \
 	release-rehearsal ci clean help
 
 build: ## build the commands for this machine into build/bin
@@ -101,10 +101,8 @@ vulnerabilities: ## look for known vulnerabilities in what we link and in tools 
 component: ## hold the GitLab component against GitLab's schema (npm)
 	@.ci/component
 
-fmt: ## format the code
+fmt: ## format the code, and tidy the go.mod files
 	$(LINT) fmt ./...
-
-tidy: ## tidy the go.mod files
 	@for dir in $(MODULES); do echo "go mod tidy: $$dir"; $(GO) -C "$$dir" mod tidy || exit 1; done
 
 # Minimising one input may take a minute by default, in which nothing else is tried.
@@ -133,54 +131,15 @@ demo: ## show the main job, from source to a running server and back to none
 	@echo "Compiling the demo, which the first time takes some minutes."
 	@$(LIKE) $(GO) run ./internal/demo/cmd/demo
 
-dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
-	$(DIST) build -o $(BUILD)/dist -version "$$VERSION" -revision "$$REVISION" -platforms '$(PLATFORMS)'
-
-ldflags: ## print the -ldflags of `make dist`, for --ldflags of fleeting-plugin (VERSION)
-	@echo "$(LDFLAGS)"
-
-SHARE := $(BUILD)/share/fleeting-plugin
-share: ## write manual pages and completions for packages (build/share)
-	@mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d \
-		$(SHARE)-openstack/man/man1
-	@$(FLEETING) man | gzip -9n >$(SHARE)/man/man1/fleeting-plugin.1.gz
-	@$(GO) run ./cmd/fleeting-plugin-openstack man | gzip -9n >$(SHARE)-openstack/man/man1/fleeting-plugin-openstack.1.gz
-	@$(FLEETING) completion bash >$(SHARE)/bash-completion/completions/fleeting-plugin
-	@$(FLEETING) completion zsh >$(SHARE)/zsh/vendor-completions/_fleeting-plugin
-	@$(FLEETING) completion fish >$(SHARE)/fish/vendor_completions.d/fleeting-plugin.fish
-
-packages: ## make .deb and .rpm packages of what `make dist` built for Linux (build/packages)
-	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
-	@$(MAKE) --no-print-directory share
-	@rm -rf $(BUILD)/packages
-	@for arch in amd64 arm64; do \
-		bin=$(CURDIR)/$(BUILD)/dist/bin; \
-		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "none for linux/$$arch, which is not built"; continue; }; \
-		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version "$$VERSION" -arch $$arch -notices $(CURDIR)/$(BUILD)/dist/notices -share $(CURDIR)/$(BUILD)/share \
-			fleeting-plugin=$$bin/fleeting-plugin-linux-$$arch fleeting-plugin-openstack=$$bin/fleeting-plugin-openstack-linux-$$arch; \
-	done
-	@ls $(BUILD)/packages
-
-image: ## make the container image of fleeting-plugin of what `make dist` built for Linux, as a layout (build/image)
-	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
-	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -notices $(BUILD)/dist/notices -version "$$VERSION" -revision "$$REVISION" \
-		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
-
-repro: ## build twice, in different folders with empty caches, and compare bit for bit
-	$(DIST) repro -version "$$VERSION" -revision "$$REVISION" -platforms '$(PLATFORMS)'
-
 contract: ## compare the simulator with real OpenStack services (OPENSTACK_LAB)
 	$(GO) test -count=1 -tags contract -timeout 30m ./internal/contract/...
 
 interop: ## compare with cosign and the runner's installer (builds them)
 	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/interop/... ./packager/internal/signer ./installer/internal/trust
 
-e2e: ## run the artifact in real container software and GitLab Runner (Debian packages, root); KUBELET=1 builds and runs a kubelet, too
-	cd $(KUBE) && $(LINT) run ./...
-	E2E_KUBELET='$(KUBELET)' $(GO) test -count=1 -tags e2e -timeout 40m -v -skip '^TestRunners$$' ./internal/e2e
-
-e2e-runners: ## run jobs in bad weather with GitLab Runner (E2E_RUNNERS: executables, with colons between; root)
-	$(GO) test -count=1 -tags e2e -timeout 90m -v -run '^TestRunners$$' ./internal/e2e
+e2e: ## run the artifact in real container software and GitLab Runner (Debian packages, root); KUBELET=1: in a kubelet, too; E2E_RUNNERS: jobs in bad weather instead
+	@test -n '$(E2E_RUNNERS)' || (cd $(KUBE) && $(LINT) run ./...)
+	E2E_KUBELET='$(KUBELET)' E2E_RUNNERS='$(E2E_RUNNERS)' $(GO) test -count=1 -tags e2e -timeout 90m -v $(if $(E2E_RUNNERS),-run,-skip) '^TestRunners$$' ./internal/e2e
 
 fixtures: ## write the recorded signatures used by tests anew
 	$(GO) generate ./internal/trusttest/...
@@ -188,14 +147,12 @@ fixtures: ## write the recorded signatures used by tests anew
 docs: ## write the generated reference pages
 	$(GO) test -count=1 -run 'TestReferenceIsFresh|TestOutputPageIsFresh|TestRegistries$$' ./cmd/fleeting-plugin -update
 
-pictures: ## draw the pictures of the docs that have a .dot source (graphviz)
+pictures: ## draw the pictures of the docs, and record the demo on a terminal (graphviz, Linux)
 	@$(call need,dot,apt-get install graphviz)
 	@for source in docs/pictures/*.dot; do \
 		picture="$$(dot -Tsvg "$$source" | sed -e '/^<!-- Generated/,/-->/d' -e '/^<!-- /d' -e '/^ viewBox/r docs/pictures/style.svg.part')"; \
 		echo "$$picture" >"$${source%.dot}.svg"; \
 	done
-
-recordings: ## record the demo on a terminal, for the docs (Linux)
 	$(GO) run ./internal/recording/cmd/record -o docs/recordings/demo -title 'The main job, from source to a running server' $(GO) run ./internal/demo/cmd/demo
 
 release-rehearsal: ## run release.yml against services on loopback, and break it (SIGSTORE_LAB)
@@ -215,4 +172,4 @@ clean: ## remove what was built
 	rm -rf $(BUILD)
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@for file in Makefile release.mk; do echo "$$file:"; awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-19s %s\n", $$1, $$2}' "$$file"; done

@@ -1,5 +1,48 @@
-# The steps of a release, in order. .github/workflows/release.yml says who may
-# take them, and `make release-rehearsal` runs that file.
+# What a release is made of, then its steps, in order. .github/workflows/release.yml
+# says who may take the steps, and `make release-rehearsal` runs that file.
+DIST      := $(GO) run ./internal/dist/cmd/dist
+FLEETING  := $(GO) run ./cmd/fleeting-plugin
+# Says which target comes first if a file is not there.
+after = compgen -G '$(1)' >/dev/null || { echo "make $@: there is no $(1): make $(2)" >&2; exit 1; }
+
+.PHONY: dist ldflags share packages image repro
+dist: ## build the executables of a release into build/dist (VERSION, PLATFORMS)
+	$(DIST) build -o $(BUILD)/dist -version "$$VERSION" -revision "$$REVISION" -platforms '$(PLATFORMS)'
+
+ldflags: ## print the -ldflags of `make dist`, for --ldflags of fleeting-plugin (VERSION)
+	@echo "$(LDFLAGS)"
+
+SHARE := $(BUILD)/share/fleeting-plugin
+share: ## write manual pages and completions for packages (build/share)
+	@mkdir -p $(SHARE)/man/man1 $(SHARE)/bash-completion/completions $(SHARE)/zsh/vendor-completions $(SHARE)/fish/vendor_completions.d \
+		$(SHARE)-openstack/man/man1
+	@$(FLEETING) man | gzip -9n >$(SHARE)/man/man1/fleeting-plugin.1.gz
+	@$(GO) run ./cmd/fleeting-plugin-openstack man | gzip -9n >$(SHARE)-openstack/man/man1/fleeting-plugin-openstack.1.gz
+	@$(FLEETING) completion bash >$(SHARE)/bash-completion/completions/fleeting-plugin
+	@$(FLEETING) completion zsh >$(SHARE)/zsh/vendor-completions/_fleeting-plugin
+	@$(FLEETING) completion fish >$(SHARE)/fish/vendor_completions.d/fleeting-plugin.fish
+
+packages: ## make .deb and .rpm packages of what `make dist` built for Linux (build/packages)
+	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
+	@$(MAKE) --no-print-directory share
+	@rm -rf $(BUILD)/packages
+	@for arch in amd64 arm64; do \
+		bin=$(CURDIR)/$(BUILD)/dist/bin; \
+		test -e $$bin/fleeting-plugin-linux-$$arch || { echo "none for linux/$$arch, which is not built"; continue; }; \
+		$(GO) run -C internal/dist/packages . -o $(CURDIR)/$(BUILD)/packages -version "$$VERSION" -arch $$arch -notices $(CURDIR)/$(BUILD)/dist/notices -share $(CURDIR)/$(BUILD)/share \
+			fleeting-plugin=$$bin/fleeting-plugin-linux-$$arch fleeting-plugin-openstack=$$bin/fleeting-plugin-openstack-linux-$$arch; \
+	done
+	@ls $(BUILD)/packages
+
+image: ## make the container image of fleeting-plugin of what `make dist` built for Linux, as a layout (build/image)
+	@$(call after,$(BUILD)/dist/bin/fleeting-plugin-linux-*,dist)
+	$(GO) run ./internal/toolimage/cmd/toolimage -o $(BUILD)/image -notices $(BUILD)/dist/notices -version "$$VERSION" -revision "$$REVISION" \
+		$(foreach arch,amd64 arm64,$(patsubst %,linux/$(arch)=%,$(wildcard $(BUILD)/dist/bin/fleeting-plugin-linux-$(arch))))
+
+repro: ## build twice, in different folders with empty caches, and compare bit for bit
+	$(DIST) repro -version "$$VERSION" -revision "$$REVISION" -platforms '$(PLATFORMS)'
+
+
 RELEASE_REF   ?= ghcr.io/radome-io/fleeting-plugin-openstack:$(VERSION)
 IMAGE_REF     ?= ghcr.io/radome-io/fleeting-plugin:$(VERSION)
 RELEASE_FLAGS ?= --keyless
@@ -7,7 +50,6 @@ CHECK_FLAGS   ?=
 # The SSH keys that may sign the tag of a release, as ssh-keygen's ALLOWED SIGNERS.
 RELEASE_SIGNERS ?= $(CURDIR)/.github/release-signers
 INSTALL_FLAGS ?=
-FLEETING      := $(GO) run ./cmd/fleeting-plugin
 
 .PHONY: release-tag release-references release-ready release-files release-look release-compare release-publish release-image release-attest \
 	release-check release-check-files release-rebuild release-promote release-show

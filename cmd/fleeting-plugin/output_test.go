@@ -12,7 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"reflect" //nolint:depguard // walks types
+	"reflect"
 	"slices"
 	"strings"
 	"testing"

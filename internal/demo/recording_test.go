@@ -80,13 +80,13 @@ func checkRecording(t *testing.T, story string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(chapters(story), chapters(cast.Text())); diff != "" {
-		t.Errorf("the recording is not what the demo shows now, run make recordings (-demo +recording):\n%s", diff)
+		t.Errorf("the recording is not what the demo shows now, run make pictures (-demo +recording):\n%s", diff)
 	}
 	svg, err := os.ReadFile(filepath.FromSlash(base + ".svg"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(svg) != cast.SVG() {
-		t.Error("the picture is not drawn from the recording, run make recordings")
+		t.Error("the picture is not drawn from the recording, run make pictures")
 	}
 }

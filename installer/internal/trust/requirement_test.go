@@ -2,7 +2,7 @@ package trust_test
 
 import (
 	"errors"
-	"reflect" //nolint:depguard // goes through the fields that there are
+	"reflect"
 	"strings"
 	"testing"
 

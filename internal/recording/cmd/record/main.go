@@ -3,7 +3,7 @@
 //
 //	record -o docs/recordings/demo -title "The main job" COMMAND [ARG...]
 //
-// See the target recordings of the Makefile. It runs on Linux.
+// See the target pictures of the Makefile. It runs on Linux.
 package main
 
 import (
