@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -58,7 +59,11 @@ func portless(t testing.TB, ip string, reg *registrytest.Registry) string {
 
 func scan(t testing.TB, dir string) *dist.Dist {
 	t.Helper()
-	scanned, err := dist.Scan(t.Context(), dir, dist.Options{})
+	var options dist.Options
+	if runtime.GOOS == "windows" {
+		options.Executables = []string{""} // it does not tell
+	}
+	scanned, err := dist.Scan(t.Context(), dir, options)
 	if err != nil {
 		t.Fatal(err)
 	}

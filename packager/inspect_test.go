@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -96,6 +97,9 @@ func TestInspectShowsAll(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, count); diff != "" {
 			t.Errorf("what hangs off (-want +got):\n%s", diff)
+		}
+		if runtime.GOOS != "linux" {
+			continue // the runner finds none for its platform
 		}
 		host := portless(t, fmt.Sprintf("10.1.2.%d", i), reg)
 		if err := runner.Install(t.Context(), host+"/group/demo:latest", runner.WithDirectory(t.TempDir())); err != nil {

@@ -75,7 +75,7 @@ func inputOf(t *testing.T, companions ...string) dist.Input {
 	for _, path := range companions {
 		sampleplugin.Copy(t, path, filepath.Join(dir, "linux/amd64", filepath.Base(path)), 0o644)
 	}
-	found, err := dist.Scan(t.Context(), dir, dist.Options{})
+	found, err := dist.Scan(t.Context(), dir, dist.Options{Executables: []string{""}})
 	if err != nil {
 		t.Fatal(err)
 	}

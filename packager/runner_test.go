@@ -265,6 +265,10 @@ func TestRunnerTakesOurExtras(t *testing.T) {
 	}
 	p := readPublished(t, repo, "1.2.3")
 	p.relabel(t, "windows", "relabelled")
+	plugin := "plugin"
+	if runtime.GOOS == "windows" {
+		plugin = "plugin.exe"
+	}
 	for _, row := range extras() {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
@@ -274,8 +278,8 @@ func TestRunnerTakesOurExtras(t *testing.T) {
 			switch row.system {
 			case "":
 			case runtime.GOOS:
-				runnerInstalls(t, host, "1.2.3", row.system, "plugin")
-				runnerInstalls(t, host, "latest", row.system, "plugin")
+				runnerInstalls(t, host, "1.2.3", row.system, plugin)
+				runnerInstalls(t, host, "latest", row.system, plugin)
 			default:
 				runnerInstalls(t, host, "relabelled", row.system, "plugin.exe")
 			}

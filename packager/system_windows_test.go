@@ -1,7 +1,6 @@
 package packager_test
 
 import (
-	"os"
 	"syscall"
 	"testing"
 	"time"

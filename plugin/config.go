@@ -11,9 +11,10 @@ type Config struct {
 	// The path to `clouds.yaml`. A `~` in front is the home folder. A `secure.yaml`
 	// beside it is read too. Without it, the standard places are searched:
 	// `OS_CLIENT_CONFIG_FILE`, the working directory, `~/.config/openstack` and
-	// `/etc/openstack`. If the runner's environment has `OS_REGION_NAME` or
-	// `OS_INTERFACE`, these count, and not the entry's region and interface. Which
-	// keys are understood: [clouds.yaml](clouds-yaml.md).
+	// `/etc/openstack`, or those of [Windows](../guides/windows.md). If the runner's
+	// environment has `OS_REGION_NAME` or `OS_INTERFACE`, these count, and not the
+	// entry's region and interface. Which keys are understood:
+	// [clouds.yaml](clouds-yaml.md).
 	//
 	// default: standard locations
 	CloudsConfig string `json:"clouds_config"`

@@ -63,7 +63,7 @@ func (f *folderFlags) path() (string, error) {
 	if dir == "" {
 		var err error
 		if dir, err = installer.DefaultFolder(f.app.LookupEnv); err != nil {
-			return "", cli.Hint(cli.WithCode(err, cli.Usage), "name the folder: --dir /etc/gitlab-runner/plugins")
+			return "", cli.Hint(cli.WithCode(err, cli.Usage), "name the folder: --dir FOLDER")
 		}
 		if f.root == "" && !filepath.IsAbs(dir) {
 			return "", cli.Hint(cli.Usagef("FLEETING_PLUGIN_PATH is %s: a relative path is another folder for the runner, which starts elsewhere", dir), "set it to an absolute path, here and for the runner")

@@ -11,6 +11,9 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"
 )
 
+// noCompanion says that only plugins are executable, for systems that do not tell.
+var noCompanion = []string{""}
+
 // withCompanion makes a dist folder with one file beside the executable.
 func withCompanion(t *testing.T, name, content string) string {
 	t.Helper()
@@ -65,13 +68,13 @@ func TestPrivateCompanions(t *testing.T) {
 			t.Parallel()
 			for name, content := range tt.files {
 				dir := withCompanion(t, name, content)
-				_, err := dist.Scan(t.Context(), dir, dist.Options{})
+				_, err := dist.Scan(t.Context(), dir, dist.Options{Executables: noCompanion})
 				found := problems(err)
 				if len(found) != 1 || !strings.Contains(found[0].Problem, "is "+tt.kind) || found[0].Path != filepath.Join(dir, "linux/amd64", name) ||
 					!strings.Contains(found[0].Remedy, "--include '"+name+"'") {
 					t.Errorf("%s: error = %v", name, err)
 				}
-				included, err := dist.Scan(t.Context(), dir, dist.Options{Include: []string{name}})
+				included, err := dist.Scan(t.Context(), dir, dist.Options{Include: []string{name}, Executables: noCompanion})
 				if err != nil {
 					t.Errorf("%s, asked for by name: %v", name, err)
 					continue
@@ -112,7 +115,7 @@ func TestUsualCompanions(t *testing.T) {
 		"data", "ä", "config.yaml", "config.json", "environment.json", "keyboard.txt", "helper",
 	} {
 		content := "text about a -----BEGIN PRIVATE KEY----- line\n-----BEGIN CERTIFICATE-----\n"
-		if _, err := dist.Scan(t.Context(), withCompanion(t, name, content), dist.Options{}); err != nil {
+		if _, err := dist.Scan(t.Context(), withCompanion(t, name, content), dist.Options{Executables: noCompanion}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

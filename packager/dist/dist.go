@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -158,7 +157,7 @@ func Scan(ctx context.Context, dir string, opts Options) (*Dist, error) {
 		}
 		warnings, err := d.inputs[i].check()
 		d.warnings = append(d.warnings, warnings...)
-		problems = append(problems, err, refusePrivate(d.inputs[i], opts.Include), d.inputs[i].settleModes(opts.Executables, runtime.GOOS != "windows"))
+		problems = append(problems, err, refusePrivate(d.inputs[i], opts.Include), d.inputs[i].settleModes(opts.Executables, modes))
 	}
 	problems = append(problems, d.needFiles(opts.Include, "included", "--include"), d.needFiles(opts.Executables, "executable", "--executable"))
 	if err := errors.Join(problems...); err != nil {

@@ -54,6 +54,22 @@ func (in *Input) check() ([]Warning, error) {
 	return append(warnings, more...), err
 }
 
+// looksExecutable reports whether a file is an executable of a format that is known
+// here.
+func looksExecutable(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // read only
+	for _, read := range []func(*os.File) (header, error){readELF, readPE, readMachO} {
+		if _, err := read(f); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // header is what an executable says about itself.
 type header struct {
 	system string // empty if the format does not tell

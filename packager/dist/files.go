@@ -54,6 +54,9 @@ func collect(dir string, p artifact.Platform) ([]File, error) {
 	return files, nil
 }
 
+// modes says whether files on this system have modes that tell what is executable.
+const modes = runtime.GOOS != "windows"
+
 // settleModes decides which companions are executable, so that the same files make
 // the same layer on every system. Without modes nothing tells those for a system
 // that has them.
@@ -123,7 +126,7 @@ func regular(path, name string) (File, error) {
 func needExecutable(f File, p artifact.Platform) error {
 	// Windows has no executable bit, neither on the files for it nor for those
 	// who build there.
-	if f.executable || p.OS() == "windows" || runtime.GOOS == "windows" {
+	if f.executable || p.OS() == "windows" || !modes {
 		return nil
 	}
 	return &InputError{Path: f.path, Problem: "is not executable", Remedy: "chmod +x " + f.path}

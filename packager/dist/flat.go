@@ -73,7 +73,7 @@ func (d *Dist) addFlat(entries []fs.DirEntry) error {
 		switch {
 		case ok && (slices.Contains(known.archs(f.system), f.arch) || strings.HasPrefix(f.arch, "arm") || strings.HasPrefix(f.arch, "amd64")):
 			found = append(found, f)
-		case runs(e):
+		case runs(d.dir, e):
 			left = append(left, filepath.Join(d.dir, e.Name()))
 		}
 	}
@@ -102,10 +102,15 @@ func (d *Dist) addFlat(entries []fs.DirEntry) error {
 	return nil
 }
 
-// runs reports whether an entry looks like an executable.
-func runs(e fs.DirEntry) bool {
+// runs reports whether an entry of a folder looks like an executable: by its mode or
+// its name, and on a system without modes by its content.
+func runs(dir string, e fs.DirEntry) bool {
 	info, err := e.Info()
-	return err == nil && info.Mode().IsRegular() && (info.Mode().Perm()&0o111 != 0 || strings.HasSuffix(strings.ToLower(e.Name()), ".exe"))
+	if err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	return info.Mode().Perm()&0o111 != 0 || strings.HasSuffix(strings.ToLower(e.Name()), ".exe") ||
+		!modes && looksExecutable(filepath.Join(dir, e.Name()))
 }
 
 func (d *Dist) addFlatOne(known platformSet, f flat) error {
@@ -148,7 +153,7 @@ func onlyExecutable(dir string, p artifact.Platform) (string, error) {
 		if e.Name() == p.Executable() {
 			return "", nil
 		}
-		if runs(e) {
+		if runs(dir, e) {
 			executables = append(executables, filepath.Join(dir, e.Name()))
 		}
 	}

@@ -2,6 +2,7 @@ package dist_test
 
 import (
 	"os"
+	"runtime"
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
@@ -13,7 +14,11 @@ func TestMain(m *testing.M) { os.Exit(sampleplugin.Main(m)) }
 
 func scan(t testing.TB, dir string) *dist.Dist {
 	t.Helper()
-	found, err := dist.Scan(t.Context(), dir, dist.Options{})
+	var options dist.Options
+	if runtime.GOOS == "windows" {
+		options.Executables = noCompanion
+	}
+	found, err := dist.Scan(t.Context(), dir, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package dist
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -64,5 +66,30 @@ func TestModes(t *testing.T) {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		})
+	}
+}
+
+// TestLooksExecutable: what has no mode is told by its content.
+func TestLooksExecutable(t *testing.T) {
+	t.Parallel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !looksExecutable(self) {
+		t.Errorf("%s does not look like an executable", self)
+	}
+	dir := t.TempDir()
+	for name, content := range map[string]string{"text": "#!/bin/sh\n", "empty": "", "cut off": "\x7fELF", "library": "!<arch>\n"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if looksExecutable(path) {
+			t.Errorf("%s looks like an executable", name)
+		}
+	}
+	if looksExecutable(filepath.Join(dir, "nothing")) || looksExecutable(dir) {
+		t.Error("what is no file looks like an executable")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -162,7 +163,7 @@ func chmod(t testing.TB, path string, mode os.FileMode) {
 func TestEveryFaultIsReported(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugin"), []byte("x"), 0o644)
+	sampleplugin.Write(t, filepath.Join(dir, "linux/amd64/plugins"), []byte("x"), 0o755)
 	mkdir(t, dir, "linux/arm")
 	mkdir(t, dir, "solaris/amd64")
 	_, err := dist.Scan(t.Context(), dir, dist.Options{})
@@ -221,7 +222,7 @@ func TestFlatFolder(t *testing.T) {
 				}
 				sampleplugin.Copy(t, sampleplugin.Build(t, platform, "1.0.0"), filepath.Join(dir, file), 0o755)
 			}
-			found, err := dist.Scan(t.Context(), dir, dist.Options{})
+			found, err := dist.Scan(t.Context(), dir, dist.Options{Executables: noCompanion})
 			if c.problem != "" {
 				if err == nil || !strings.Contains(err.Error(), c.problem) {
 					t.Errorf("got %v, want %q", err, c.problem)
@@ -331,7 +332,7 @@ func TestExplicitPlatforms(t *testing.T) {
 func TestVersionThatTheExecutableTells(t *testing.T) {
 	t.Parallel()
 	for told, want := range map[string]string{"1.0.0": "", "v1.0.0": "", "dev": "warning", "1.0.1": "error"} {
-		warnings, err := scan(t, sampleplugin.Dist(t, told, "linux/amd64")).CompareVersion(t.Context(), parse(t, "1.0.0"))
+		warnings, err := scan(t, sampleplugin.Dist(t, told, runtime.GOOS+"/"+runtime.GOARCH)).CompareVersion(t.Context(), parse(t, "1.0.0"))
 		got := ""
 		switch {
 		case errors.Is(err, dist.ErrInput):

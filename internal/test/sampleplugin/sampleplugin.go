@@ -4,6 +4,7 @@ package sampleplugin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"os"
@@ -24,6 +25,10 @@ var builds = struct { //nolint:gochecknoglobals // shared by the tests of a proc
 	done map[string]string
 }{done: map[string]string{}}
 
+// kept names a folder in which executables are kept and looked for, for a system
+// without a go command; see TestPrepare.
+const kept = "SAMPLEPLUGIN_EXECUTABLES"
+
 // Main runs the tests of a package, and removes what was built for them.
 func Main(m *testing.M) int {
 	code := m.Run()
@@ -40,16 +45,24 @@ func Build(tb testing.TB, platform, version string) string {
 	if path := builds.done[key]; path != "" {
 		return path
 	}
-	if builds.dir == "" {
-		dir, err := os.MkdirTemp("", "sampleplugin-") //nolint:usetesting // outlives the test that built it first
+	dir := os.Getenv(kept)
+	if dir == "" && builds.dir == "" {
+		made, err := os.MkdirTemp("", "sampleplugin-") //nolint:usetesting // outlives the test that built it first
 		if err != nil {
 			tb.Fatal(err)
 		}
-		builds.dir = dir
+		builds.dir = made
+	}
+	path, err := filepath.Abs(filepath.Join(cmp.Or(dir, builds.dir), strings.NewReplacer("/", "_", " ", "_").Replace(key)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		builds.done[key] = path
+		return path
 	}
 	system, arch, _ := strings.Cut(platform, "/")
 	arch, arm, _ := strings.Cut(arch, "v")
-	path := filepath.Join(builds.dir, strings.NewReplacer("/", "_", " ", "_").Replace(key))
 	cmd := exec.CommandContext(context.WithoutCancel(tb.Context()), "go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version, "-o", path, source)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOARM="+arm, "GOFLAGS=-buildvcs=false")
 	if out, err := cmd.CombinedOutput(); err != nil {
