@@ -127,6 +127,8 @@ func onlyRules() []only {
 }
 
 func closedRules() []closed {
+	const sim = "internal/openstacksim/"
+	shared := []string{own(sim + "cloud"), own(sim + "fault")}
 	return []closed{
 		{"plugin/internal/fleet", []string{own("plugin/internal/backoff")}, "group logic is tested without a cloud"},
 		{"plugin/internal/backoff", nil, "a leaf"},
@@ -139,6 +141,18 @@ func closedRules() []closed {
 		{"internal/plaintext", nil, "a leaf, which the plugin needs too"},
 		{"internal/jsonbound", nil, "a leaf"},
 		{"installer/version", nil, "a leaf, which publishing needs too"},
+		{sim + "fault", []string{own("internal/nearest")}, "what can go wrong is decided without a service"},
+		{sim + "cloud", []string{own(sim + "fault")}, "what the services share knows none of them"},
+		{sim + "keystone", shared, "a service stands on what all share"},
+		{sim + "glance", shared, "a service stands on what all share"},
+		{sim + "neutron", shared, "a service stands on what all share"},
+		{sim + "cinder", append([]string{own(sim + "glance")}, shared...), "volumes are made of images, and nothing else"},
+		{
+			sim + "nova",
+			append([]string{own(sim + "glance"), own(sim + "neutron"), own(sim + "cinder"), "golang.org/x/crypto/ssh"}, shared...),
+			"Nova is a client of the services below it",
+		},
+		{sim + "guest", []string{"golang.org/x/crypto/ssh"}, "the inside of a server knows no OpenStack"},
 		{
 			"internal/artifact",
 			[]string{

@@ -1,14 +1,18 @@
-// Package openstacksim is an OpenStack cloud in memory: Keystone v3, Nova with
-// microversions, Glance, Neutron and a little of Cinder, served by one
+// Package openstacksim is an OpenStack cloud in memory, served by one
 // [net/http.Handler], for tests and for the demo.
+//
+// It puts the rooms together: keystone, glance, neutron, cinder and nova are the
+// services, which stand on cloud (lock, clock, calls) and fault (what can go
+// wrong); guest is SSH on the servers. Cinder imports glance, nova imports
+// glance, neutron and cinder, and no arrow points back.
 //
 // Servers are built, changed and deleted on a clock that is read, never
 // waited for: whatever was due is done when the next call arrives. So a
 // simulator without SSH starts no goroutine and works inside a
-// [testing/synctest] bubble, where time jumps; use [Simulator.Transport] there,
-// which needs no socket.
+// [testing/synctest] bubble, where time jumps; use [cloud.Cloud.Transport]
+// there, which needs no socket.
 //
-// Faults are part of the cloud: [Simulator.Inject] makes calls fail, hang or
+// Faults are part of the cloud: [cloud.Cloud.Inject] makes calls fail, hang or
 // lose their answer after they took effect, and a [Fate] makes a server be
 // born in ERROR, build for ever or ignore its deletion.
 //
@@ -16,8 +20,7 @@
 // own and really runs the commands it is given. That is no sandbox: the
 // commands run as the user of this process. Only ever listen on loopback.
 //
-// The shapes and the texts of the answers follow what the release Zed of
-// OpenStack gives; the contract suite (internal/contract) runs the same cases
-// on the real services. The package imports no OpenStack client, and nothing
-// of the plugin that is tested with it.
+// The answers follow the release Zed of OpenStack; the contract suite
+// (internal/contract) runs the same cases on the real services. The package
+// imports no OpenStack client, and nothing of the plugin that is tested with it.
 package openstacksim

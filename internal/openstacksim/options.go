@@ -1,6 +1,7 @@
 package openstacksim
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 )
@@ -43,23 +44,6 @@ type Options struct {
 	RandomSeed uint64
 }
 
-// SSH says how servers answer SSH.
-type SSH struct {
-	// Port is the TCP port on each server's own address. 22 needs root; 0 picks
-	// one free port that all servers of the simulator share.
-	Port int
-	// User is the only user name accepted; empty accepts any.
-	User string
-	// Password is accepted when it is not empty.
-	Password string
-	// AuthorizedKeys are accepted on every server, in the format of
-	// authorized_keys. The key pair of a server is accepted besides.
-	AuthorizedKeys []string
-	// Dir is where the servers' folders are made; empty means the system's
-	// folder of temporary files.
-	Dir string
-}
-
 func (o Options) withDefaults() Options {
 	if o.Seed == nil {
 		seed := DefaultSeed()
@@ -70,12 +54,8 @@ func (o Options) withDefaults() Options {
 	o.ActionTime = orDefault(o.ActionTime, time.Second)
 	o.BootTime = max(o.BootTime, 0)
 	o.TokenLife = orDefault(o.TokenLife, 24*time.Hour)
-	if o.MaxLimit <= 0 {
-		o.MaxLimit = 1000
-	}
-	if o.MaxMicroversion == "" {
-		o.MaxMicroversion = "2.93"
-	}
+	o.MaxLimit = cmp.Or(max(o.MaxLimit, 0), 1000)
+	o.MaxMicroversion = cmp.Or(o.MaxMicroversion, "2.93")
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -2,115 +2,14 @@ package openstacksim
 
 import (
 	"crypto/ed25519"
-	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim/cinder"
 )
-
-// Unlimited as a quota means no limit.
-const Unlimited = -1
-
-// Quota is what a project may have at once. RAM is in MiB, Gigabytes in GiB.
-type Quota struct {
-	Instances, Cores, RAM            int
-	Ports, FloatingIPs               int
-	Volumes, Gigabytes               int
-	KeyPairs                         int
-	ServerGroups, ServerGroupMembers int
-	MetadataItems                    int
-}
-
-// Project owns servers and all else.
-type Project struct {
-	// ID is chosen when empty.
-	ID, Name string
-	Quota    Quota
-}
-
-// User may act in some projects, as a member.
-type User struct {
-	// ID is chosen when empty.
-	ID, Name, Password string
-	// Projects are names.
-	Projects []string
-	// ApplicationCredentials act in their project without the password.
-	ApplicationCredentials []ApplicationCredential
-}
-
-// ApplicationCredential stands for a user in one project.
-type ApplicationCredential struct {
-	// ID is chosen when empty.
-	ID, Name, Secret, Project string
-	Description               string
-	// AccessRules restrict what it may call; nil does not.
-	AccessRules []AccessRule
-	revoked     bool
-	expires     time.Time
-}
-
-// Flavor is a size of servers. RAM is in MiB, Disk in GiB.
-type Flavor struct {
-	// ID is chosen when empty.
-	ID, Name         string
-	VCPUs, RAM, Disk int
-}
-
-// Host is where servers run; Zone is its availability zone.
-type Host struct {
-	Name, Zone string
-	VCPUs, RAM int
-}
-
-// KeyPair belongs to a user, here the first one that there is.
-type KeyPair struct {
-	Name, PublicKey string
-	created         time.Time
-	user            string
-}
-
-// ServerGroup places servers. Policy is affinity, anti-affinity or one of these after soft-.
-type ServerGroup struct {
-	// ID is chosen when empty.
-	ID, Name, Policy string
-	// Project is the name of its owner.
-	Project string
-	members []string
-	user    string
-}
-
-// Network is a network with its subnets.
-type Network struct {
-	// ID is chosen when empty.
-	ID, Name string
-	// Project is the name of the owner; empty means nobody's that the users know.
-	Project string
-	// Shared lets all projects use it; External offers floating IPs.
-	Shared, External bool
-	// IPv4 and IPv6 are the ranges of its subnets; invalid ones mean no subnet.
-	IPv4, IPv6 netip.Prefix
-	// DNS are the name servers of the IPv4 subnet.
-	DNS []string
-}
-
-// SecurityGroup is one of a project, by the project's name. The rules that
-// every new group has need no entry.
-type SecurityGroup struct {
-	Name, Project, Description string
-	Rules                      []SecurityRule
-}
-
-// SecurityRule lets one port of a protocol through, from or to Remote (a range
-// of addresses). Ethertype is IPv4 or IPv6.
-type SecurityRule struct {
-	Ingress                     bool
-	Ethertype, Protocol, Remote string
-	Port                        int
-	own                         bool // from the group's own members
-}
 
 // Seed is what a cloud begins with.
 type Seed struct {
@@ -181,7 +80,7 @@ func DefaultSeed() Seed {
 				{Ingress: true, Ethertype: "IPv6", Protocol: "tcp", Port: 22, Remote: "::/0"},
 			}},
 		},
-		VolumeTypes: []string{"lab", cinderDefault},
+		VolumeTypes: []string{"lab", cinder.DefaultType},
 		Regions:     []string{DefaultRegion},
 	}
 }
@@ -208,83 +107,4 @@ func throwawayKey() string {
 		return ""
 	}
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
-}
-
-// plant fills the cloud.
-func (s *Simulator) plant(seed Seed) error {
-	if len(seed.Users) == 0 || len(seed.Projects) == 0 || len(seed.Regions) == 0 {
-		return fmt.Errorf("openstacksim: a seed needs a project, a user and a region")
-	}
-	for _, p := range seed.Projects {
-		p.ID = orElse(p.ID, s.newHex)
-		s.projects = append(s.projects, &p)
-		s.securityGroups = append(s.securityGroups, securityGroup{
-			SecurityGroup: SecurityGroup{Name: "default", Project: p.ID, Description: "Default security group"},
-			id:            s.newID(), created: s.present,
-		})
-	}
-	for _, u := range seed.Users {
-		u.ID = orElse(u.ID, s.newHex)
-		u.ApplicationCredentials = append([]ApplicationCredential(nil), u.ApplicationCredentials...)
-		for i := range u.ApplicationCredentials {
-			u.ApplicationCredentials[i].ID = orElse(u.ApplicationCredentials[i].ID, s.newHex)
-		}
-		s.users = append(s.users, &u)
-	}
-	for _, f := range seed.Flavors {
-		f.ID = orElse(f.ID, s.newID)
-		s.flavors = append(s.flavors, f)
-	}
-	slices.SortFunc(s.flavors, func(a, b Flavor) int { return strings.Compare(a.ID, b.ID) })
-	s.hosts = append(s.hosts, seed.Hosts...)
-	for _, image := range seed.Images {
-		s.plantImage(image)
-	}
-	for _, k := range seed.KeyPairs {
-		k.created, k.user = s.present, s.users[0].ID
-		s.keyPairs = append(s.keyPairs, k)
-	}
-	for _, g := range seed.ServerGroups {
-		g.ID = orElse(g.ID, s.newID)
-		g.Project, g.user = s.projectID(g.Project), s.users[0].ID
-		s.serverGroups = append(s.serverGroups, &g)
-	}
-	for _, n := range seed.Networks {
-		if err := s.plantNetwork(n); err != nil {
-			return err
-		}
-	}
-	for _, g := range seed.SecurityGroups {
-		g.Project = s.projectID(g.Project)
-		s.securityGroups = append(s.securityGroups, securityGroup{SecurityGroup: g, id: s.newID(), created: s.present})
-	}
-	s.volumeTypes = append(s.volumeTypes, seed.VolumeTypes...)
-	return nil
-}
-
-// projectID finds a project by its name; an unknown name gives an owner that nobody is.
-func (s *Simulator) projectID(name string) string {
-	for _, p := range s.projects {
-		if p.Name == name {
-			return p.ID
-		}
-	}
-	return "00000000000000000000000000000000"
-}
-
-// project finds a project by its ID.
-func (s *Simulator) project(id string) *Project {
-	for _, p := range s.projects {
-		if p.ID == id {
-			return p
-		}
-	}
-	return nil
-}
-
-func orElse(value string, choose func() string) string {
-	if value != "" {
-		return value
-	}
-	return choose()
 }
