@@ -1,9 +1,7 @@
 package packager
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"runtime"
@@ -233,88 +231,4 @@ func (b *built) buildIndex(extra artifact.Metadata) error {
 	var err error
 	b.index.desc, b.index.content, err = artifact.EncodeIndex(entries, annotations)
 	return err
-}
-
-// describe reads the executable of a platform for its bill of materials. The
-// digests come with the layer.
-func describe(in dist.Input, other sbom.Licenses) (sbom.Executable, error) {
-	licenses, err := licensesOf(in, other)
-	if err != nil {
-		return sbom.Executable{}, err
-	}
-	bin := in.Executable()
-	exe, err := sbom.ReadFile(bin.Path(), sbom.Options{SkipDigest: true, Licenses: licenses})
-	if err != nil && !errors.Is(err, sbom.ErrNoBuildInfo) {
-		return exe, &dist.InputError{Path: bin.Path(), Problem: "cannot be read", Err: err}
-	}
-	exe.Name = bin.Name()
-	exe.Platform = in.Platform().String()
-	return exe, nil
-}
-
-// withDigests completes the description of an executable with what was read for its
-// layer.
-func withDigests(exe sbom.Executable, files []LayerFile) sbom.Executable {
-	exe.Files = nil
-	for _, f := range files {
-		if f.Name == exe.Name {
-			exe.SHA256 = f.Digest.Encoded()
-		} else {
-			exe.Files = append(exe.Files, sbom.File{Name: f.Name, SHA256: f.Digest.Encoded()})
-		}
-	}
-	return exe
-}
-
-// buildSBOMs makes both documents for every platform and for the whole.
-func (b *built) buildSBOMs(opts PackOptions) error {
-	all := make([]sbom.Executable, len(b.platforms))
-	for i, p := range b.platforms {
-		p.executable.Platform = p.platform.String()
-		all[i] = p.executable
-		if err := b.addSBOMs(p.manifest.desc, opts, p.executable); err != nil {
-			return fmt.Errorf("bill of materials for %s: %w", p.platform, err)
-		}
-	}
-	if err := b.addSBOMs(b.index.desc, opts, all...); err != nil {
-		return fmt.Errorf("bill of materials: %w", err)
-	}
-	return nil
-}
-
-func (b *built) addSBOMs(subject ocispec.Descriptor, opts PackOptions, executables ...sbom.Executable) error {
-	doc, err := sbom.New(sbom.Info{
-		Name:    cmp.Or(b.metadata.Title, executables[0].Main.Path, "fleeting-plugin"),
-		Version: b.version.String(), Supplier: b.metadata.Vendor, License: b.metadata.Licenses, Created: b.metadata.moment(),
-		Tool: cmp.Or(opts.Tool, "fleeting-plugin"), ToolVersion: opts.ToolVersion,
-	}, executables...)
-	if err != nil {
-		return err
-	}
-	annotations := map[string]string{}
-	if created, ok := b.metadata.annotations(b.version)[ocispec.AnnotationCreated]; ok {
-		annotations[ocispec.AnnotationCreated] = created
-	}
-	for _, format := range []struct {
-		mediaType string
-		encode    func() ([]byte, error)
-	}{
-		{artifact.MediaTypeSPDX, doc.SPDX},
-		{artifact.MediaTypeCycloneDX, doc.CycloneDX},
-	} {
-		content, err := format.encode()
-		if err != nil {
-			return err
-		}
-		d := document{subject: subject, content: blob{artifact.Describe(format.mediaType, content), content}}
-		d.manifest.desc, d.manifest.content, err = artifact.EncodeReferrer(artifact.ReferrerInput{
-			Subject: subject, ArtifactType: format.mediaType, Layer: d.content.desc,
-			Annotations: annotations,
-		})
-		if err != nil {
-			return err
-		}
-		b.documents = append(b.documents, d)
-	}
-	return nil
 }

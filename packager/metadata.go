@@ -2,10 +2,13 @@ package packager
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path"
 	"regexp"
+	"strconv"
+	"strings"
 	"time"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -137,4 +140,103 @@ func (m Metadata) validate() error {
 		return &dist.InputError{Path: fmt.Sprint(*m.Protocol), Problem: "is not a protocol version"}
 	}
 	return nil
+}
+
+// ReadMetadata reads back what [Pack] wrote into annotations; annotation gives
+// the value of one, "" where there is none.
+func ReadMetadata(annotation func(name string) string) (Metadata, error) {
+	m := Metadata{
+		Title: annotation(ocispec.AnnotationTitle), Description: annotation(ocispec.AnnotationDescription),
+		Revision: annotation(ocispec.AnnotationRevision), Source: annotation(ocispec.AnnotationSource),
+		URL: annotation(ocispec.AnnotationURL), Documentation: annotation(ocispec.AnnotationDocumentation),
+		Licenses: annotation(ocispec.AnnotationLicenses), Vendor: annotation(ocispec.AnnotationVendor),
+		Authors: annotation(ocispec.AnnotationAuthors),
+	}
+	// Without it, the artifact was made without a time.
+	if text := annotation(ocispec.AnnotationCreated); text != "" {
+		created, err := time.Parse(time.RFC3339, text)
+		if err != nil {
+			return m, fmt.Errorf("annotation %s: %w", ocispec.AnnotationCreated, err)
+		}
+		m.Created = created
+	}
+	if text := annotation(artifact.AnnotationMetadata); text != "" {
+		said, err := artifact.DecodeMetadata(text)
+		if err != nil {
+			return m, err
+		}
+		m.MinimumRunner, m.Protocol = said.MinimumRunner, said.Protocol
+	}
+	return m, nil
+}
+
+// PublishedMetadata reads what the index, or the single manifest, says that a tag
+// or digest resolves to. Nothing is verified. Errors are those of the registry and
+// [ErrNotPlugin].
+func PublishedMetadata(ctx context.Context, from Source, reference string) (Metadata, error) {
+	t, err := readTree(ctx, from, reference)
+	if err != nil {
+		return Metadata{}, err
+	}
+	return ReadMetadata(func(name string) string { return t.annotations[name] })
+}
+
+// DetectMetadata reads what GitHub Actions, GitLab CI and reproducible builds
+// say in environment variables: links, commit, and the time, of
+// SOURCE_DATE_EPOCH (https://reproducible-builds.org/specs/source-date-epoch/),
+// else that of GitLab's commit
+// (https://docs.gitlab.com/ci/variables/predefined_variables/).
+// lookup is like [os.LookupEnv]. The error is of [dist.ErrInput].
+func DetectMetadata(lookup func(string) (string, bool)) (Metadata, error) {
+	env := func(name string) string { v, _ := lookup(name); return v }
+	var m Metadata
+	if env("GITHUB_ACTIONS") == "true" {
+		m.Source = env("GITHUB_SERVER_URL") + "/" + env("GITHUB_REPOSITORY")
+		m.Revision, m.Vendor = env("GITHUB_SHA"), env("GITHUB_REPOSITORY_OWNER")
+	}
+	if env("GITLAB_CI") == "true" {
+		m.Source, m.Revision = env("CI_PROJECT_URL"), env("CI_COMMIT_SHA")
+		if committed, err := time.Parse(time.RFC3339, env("CI_COMMIT_TIMESTAMP")); err == nil {
+			m.Created = committed
+		}
+		m.Title, m.Description, m.Vendor = env("CI_PROJECT_NAME"), env("CI_PROJECT_DESCRIPTION"), env("CI_PROJECT_ROOT_NAMESPACE")
+	}
+	m.Source = strings.TrimSuffix(withoutUser(m.Source), ".git")
+	m.URL = m.Source
+	if epoch := env("SOURCE_DATE_EPOCH"); epoch != "" {
+		seconds, err := strconv.ParseInt(epoch, 10, 64)
+		if err != nil || seconds < 0 {
+			return m, &dist.InputError{Path: "SOURCE_DATE_EPOCH=" + epoch, Problem: "is not a number of seconds", Remedy: "unset it, or set it with: git log -1 --format=%ct"}
+		}
+		m.Created = time.Unix(seconds, 0)
+	}
+	return m, nil
+}
+
+// Or fills the empty fields of m from other.
+func (m Metadata) Or(other Metadata) Metadata {
+	for _, f := range []struct {
+		field *string
+		value string
+	}{
+		{&m.Title, other.Title},
+		{&m.Description, other.Description},
+		{&m.Revision, other.Revision},
+		{&m.Source, other.Source},
+		{&m.URL, other.URL},
+		{&m.Documentation, other.Documentation},
+		{&m.Licenses, other.Licenses},
+		{&m.Vendor, other.Vendor},
+		{&m.Authors, other.Authors},
+		{&m.MinimumRunner, other.MinimumRunner},
+	} {
+		*f.field = cmp.Or(*f.field, f.value)
+	}
+	if m.Created.IsZero() {
+		m.Created = other.Created
+	}
+	if m.Protocol == nil {
+		m.Protocol = other.Protocol
+	}
+	return m
 }

@@ -2,6 +2,7 @@ package packager
 
 import (
 	"context"
+	"fmt"
 	"io"
 
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
@@ -129,4 +130,73 @@ func reporter(f func(Event)) func(Event) {
 		return func(Event) {}
 	}
 	return f
+}
+
+// ConnectOptions say how to speak to registries: credentials, certificates,
+// retries. The zero value reads public repositories over TLS.
+type ConnectOptions = ociregistry.Options
+
+// Credential is what [ConnectOptions] give a registry; the zero value means none.
+type Credential = ociregistry.Credential
+
+// TLSFiles names certificate files in [ConnectOptions].
+type TLSFiles = ociregistry.TLSFiles
+
+// Connect opens a repository, "host[:port]/path". It makes no request, so it
+// says nothing about whether the repository exists. A malformed name is
+// [ErrReference].
+func Connect(name string, opts ConnectOptions) (Repository, error) {
+	repository, identifier, err := ParseReference(name)
+	if err != nil {
+		return nil, err
+	}
+	if identifier != "" {
+		return nil, fmt.Errorf("%w %q: leave out what follows the repository", ErrReference, name)
+	}
+	client, err := ociregistry.NewClient(opts)
+	if err != nil {
+		return nil, err
+	}
+	repo, err := client.Repository(repository)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrReference, err)
+	}
+	return repo, nil
+}
+
+// Mounter takes blobs over from another repository of the same registry, so
+// that they need not be sent.
+type Mounter interface {
+	// Mount says whether the registry took the blob over from the repository,
+	// "path" without the host. A refusal is no error.
+	Mount(ctx context.Context, desc ocispec.Descriptor, from string) (bool, error)
+}
+
+// mounting is a repository that tries to mount what it does not have.
+type mounting struct {
+	Repository
+	from []string
+}
+
+// withMounts returns repo if there is nothing to mount from.
+func withMounts(repo Repository, from []string) Repository {
+	if len(from) == 0 {
+		return repo
+	}
+	return mounting{repo, from}
+}
+
+// PushBlob mounts the blob, or uploads it.
+func (m mounting) PushBlob(ctx context.Context, desc ocispec.Descriptor, open func() (io.ReadCloser, error)) (bool, error) {
+	there, err := m.Exists(ctx, desc)
+	if err != nil || there {
+		return false, err
+	}
+	for _, from := range m.from {
+		mounted, err := m.Mount(ctx, desc, from)
+		if err != nil || mounted {
+			return false, err
+		}
+	}
+	return m.Repository.PushBlob(ctx, desc, open)
 }
