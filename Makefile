@@ -38,8 +38,8 @@ TAGS      := contract,e2e,interop,rehearsal
 # The folder of every module of the repository that can be tidied, and those that
 # have code to lint: to read Kubernetes' types takes minutes, so `make e2e` lints
 # what uses them. The runner's module cannot be had whole; its code says how it is
-# kept up to date.
-MODULES    = $(filter-out internal/e2e/runner/,$(dir $(shell git ls-files go.mod '*/go.mod')))
+# kept up to date. What the labs build is the whole of sigstore: their scripts do that.
+MODULES    = $(filter-out internal/e2e/runner/ lab/%,$(dir $(shell git ls-files go.mod '*/go.mod')))
 KUBE      := internal/e2e/kube/
 CODE       = $(filter-out $(KUBE),$(foreach dir,$(MODULES),$(if $(wildcard $(dir)*.go),$(dir))))
 # Every shell script, whatever it is called.
@@ -131,10 +131,10 @@ demo: ## show the main job, from source to a running server and back to none
 	@echo "Compiling the demo, which the first time takes some minutes."
 	@$(LIKE) $(GO) run ./internal/demo/cmd/demo
 
-contract: ## compare the simulator with real OpenStack services (OPENSTACK_LAB)
+contract: ## compare the simulator with real OpenStack services (Debian 12, root; starts lab/openstack)
 	$(GO) test -count=1 -tags contract -timeout 30m ./internal/contract/...
 
-interop: ## compare with cosign and the runner's installer (builds them)
+interop: ## compare with cosign and the runner's installer (builds and starts lab/sigstore)
 	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/interop/... ./packager/internal/signer ./installer/internal/trust
 
 e2e: ## run the artifact in real container software and GitLab Runner (Debian packages, root); KUBELET=1: in a kubelet, too; E2E_RUNNERS: jobs in bad weather instead
@@ -155,7 +155,7 @@ pictures: ## draw the pictures of the docs, and record the demo on a terminal (g
 	done
 	$(GO) run ./internal/recording/cmd/record -o docs/recordings/demo -title 'The main job, from source to a running server' $(GO) run ./internal/demo/cmd/demo
 
-release-rehearsal: ## run release.yml against services on loopback, and break it (SIGSTORE_LAB)
+release-rehearsal: ## run release.yml against services on loopback, and break it (lab/sigstore)
 	$(GO) test -count=1 -tags rehearsal -timeout 180m -v ./internal/rehearsal/...
 
 include release.mk

@@ -4,7 +4,7 @@
 // A case is a list of calls. What a cloud answers, with all that differs from
 // run to run replaced by placeholders, is the case's transcript. The
 // transcripts under testdata are those of the real Keystone, Nova, Glance,
-// Neutron and Cinder of openstack-lab; go test runs every case on the
+// Neutron and Cinder of lab/openstack; go test runs every case on the
 // simulator and compares. With the build tag contract the same cases run on
 // the real services (make contract), which must still answer so; the flag
 // -update writes their answers down anew.

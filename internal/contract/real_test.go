@@ -40,7 +40,7 @@ func labFolder() string {
 	if lab := os.Getenv("OPENSTACK_LAB"); lab != "" {
 		return lab
 	}
-	return filepath.Join("..", "..", "..", "shared", "openstack-lab")
+	return filepath.Join("..", "..", "lab", "openstack")
 }
 
 // TestReal runs every case on the real services and compares with what they
@@ -52,31 +52,17 @@ func TestReal(t *testing.T) {
 // TestRealThatSoftDeletes does so on another lab, whose Nova keeps deleted servers
 // for an hour.
 func TestRealThatSoftDeletes(t *testing.T) {
-	scripts := filepath.Join(t.TempDir(), "scripts")
-	if err := os.CopyFS(scripts, os.DirFS(labFolder())); err != nil {
-		t.Fatal(err)
+	env := []string{
+		"OPENSTACK_LAB_DIR=" + filepath.Join(t.TempDir(), "lab"), "OPENSTACK_LAB_PORT_OFFSET=20000", "OPENSTACK_LAB_RECLAIM_SECONDS=3600",
 	}
-	configure := filepath.Join(scripts, "lib", "configure.sh")
-	content, err := os.ReadFile(configure)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const one = "compute_driver = labfake.LabDriver\n" // of nova.conf
-	if strings.Count(string(content), one) != 1 {
-		t.Fatalf("%s does not write %q once", configure, one)
-	}
-	if err := os.WriteFile(configure, []byte(strings.Replace(string(content), one, one+"reclaim_instance_interval = 3600\n", 1)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	env := []string{"OPENSTACK_LAB_DIR=" + filepath.Join(t.TempDir(), "lab"), "OPENSTACK_LAB_PORT_OFFSET=20000"}
 	t.Cleanup(func() {
-		down := exec.CommandContext(context.WithoutCancel(t.Context()), "bash", filepath.Join(scripts, "down"))
+		down := exec.CommandContext(context.WithoutCancel(t.Context()), "bash", filepath.Join(labFolder(), "down"))
 		down.Env = append(os.Environ(), env...)
 		if output, err := down.CombinedOutput(); err != nil {
 			t.Errorf("stopping the lab: %v\n%s", err, output)
 		}
 	})
-	compareReal(t, realCloud(t, labPath(t, scripts, env...)), SoftDeleteCases())
+	compareReal(t, realCloud(t, labPath(t, labFolder(), env...)), SoftDeleteCases())
 }
 
 func compareReal(t *testing.T, cloud *Cloud, cases []Case) {

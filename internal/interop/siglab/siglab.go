@@ -2,11 +2,9 @@
 // tests and the fixtures are made with: Fulcio, Rekor v1 and v2, a timestamp
 // authority, an OIDC issuer, registries, and cosign 2 and 3.
 //
-// The lab itself is a folder of scripts outside this repository, with `up` and
-// `sign-samples` in it, named by SIGSTORE_LAB and otherwise expected at
-// ../shared/sigstore-lab beside the repository. Its state lies in
-// SIGSTORE_LAB_DIR, by default a folder of the system's temporary folder; its
-// programs are built there on first use, which takes a while.
+// The lab itself is lab/sigstore, or the folder that SIGSTORE_LAB names. Its state
+// lies in SIGSTORE_LAB_DIR, by default a folder of the system's temporary folder;
+// its programs are built there on first use, which takes a while.
 package siglab
 
 import (
@@ -82,7 +80,7 @@ func open(ctx context.Context, log io.Writer) (*Lab, error) {
 		if err != nil {
 			return nil, err
 		}
-		scripts = filepath.Join(root, "..", "shared", "sigstore-lab")
+		scripts = filepath.Join(root, "lab", "sigstore")
 	}
 	if _, err := os.Stat(filepath.Join(scripts, "up")); err != nil { // #nosec G703 -- named by whoever runs the tests
 		return nil, fmt.Errorf("the sigstore lab's scripts are not in %s; set SIGSTORE_LAB: %w", scripts, err)
