@@ -13,6 +13,8 @@ import (
 )
 
 // What users of a simulator name, from the rooms that hold it.
+
+//nolint:revive // each is documented in its room
 type (
 	Call                  = cloud.Record
 	Project               = cloud.Project

@@ -2,10 +2,12 @@ package openstacksim
 
 import (
 	"crypto/ed25519"
+	"fmt"
 	"net/netip"
 	"strings"
 	"time"
 
+	"go.yaml.in/yaml/v3"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim/cinder"
@@ -38,7 +40,7 @@ const (
 	DefaultSecret     = "fleeting-secret"
 )
 
-// DefaultSeed is a cloud like openstack-lab's: the same names and sizes. The
+// DefaultSeed is a cloud with the names and sizes of the contract suite's. The
 // addresses of its networks are on loopback, so that servers can answer there.
 func DefaultSeed() Seed {
 	const room = 16 << 20 // 16 TiB of RAM, in MiB
@@ -96,7 +98,7 @@ func defaultImages() []Image {
 	}
 }
 
-// throwawayKey makes a public key whose private half nobody keeps.
+// throwawayKey makes a public key and drops its private half.
 func throwawayKey() string {
 	public, _, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -107,4 +109,50 @@ func throwawayKey() string {
 		return ""
 	}
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+}
+
+// The clouds in what [Simulator.CloudsYAML] gives.
+const (
+	CloudPassword   = "simulator"
+	CloudCredential = "simulator-appcred"
+	CloudTiny       = "simulator-tiny"
+)
+
+type cloudEntry struct {
+	AuthType string         `yaml:"auth_type"`
+	Auth     map[string]any `yaml:"auth"`
+	Region   string         `yaml:"region_name"`
+}
+
+// CloudsYAML writes the clouds.yaml for a simulator that answers at url, such
+// as http://127.0.0.1:5000: the first user's cloud by password
+// ("simulator"), by application credential ("simulator-appcred") and in the
+// second project ("simulator-tiny"), as far as the seed has them.
+func (s *Simulator) CloudsYAML(url string) []byte {
+	var user User
+	s.Do(func() { user = *s.FirstUser() })
+	authURL := strings.TrimSuffix(url, "/") + "/identity/v3"
+	clouds := map[string]cloudEntry{}
+	byPassword := func(project string) cloudEntry {
+		return cloudEntry{AuthType: "password", Region: s.options.Seed.Regions[0], Auth: map[string]any{
+			"auth_url": authURL, "username": user.Name, "password": user.Password, "project_name": project,
+			"user_domain_name": "Default", "project_domain_name": "Default",
+		}}
+	}
+	for i, name := range []string{CloudPassword, CloudTiny} {
+		if i < len(user.Projects) {
+			clouds[name] = byPassword(user.Projects[i])
+		}
+	}
+	if len(user.ApplicationCredentials) > 0 {
+		credential := user.ApplicationCredentials[0]
+		clouds[CloudCredential] = cloudEntry{AuthType: "v3applicationcredential", Region: s.options.Seed.Regions[0], Auth: map[string]any{
+			"auth_url": authURL, "application_credential_id": credential.ID, "application_credential_secret": credential.Secret,
+		}}
+	}
+	text, err := yaml.Marshal(map[string]any{"clouds": clouds})
+	if err != nil {
+		return []byte(fmt.Sprintf("# %v\n", err))
+	}
+	return text
 }

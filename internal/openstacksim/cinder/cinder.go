@@ -53,8 +53,8 @@ func New(c *cloud.Cloud, images *glance.Glance, types []string) *Cinder {
 	const root = "GET /v3/{project}"
 	api.Handle(root+"/volumes", fault.OpVolumes, s.listVolumes)
 	api.Handle(root+"/volumes/detail", fault.OpVolumes, s.listVolumes)
-	api.Handle(root+"/volumes/{id}", fault.OpVolumes, s.showVolume)
-	api.Handle("DELETE /v3/{project}/volumes/{id}", fault.OpVolumes, s.deleteVolume)
+	api.Handle(root+"/volumes/{id}", fault.OpVolumes, cloud.With(s.ownVolume, s.showVolume))
+	api.Handle("DELETE /v3/{project}/volumes/{id}", fault.OpVolumes, cloud.With(s.ownVolume, s.deleteVolume))
 	api.Handle(root+"/types", fault.OpVolumeInfo, s.listTypes)
 	api.Handle(root+"/limits", fault.OpVolumeInfo, s.showLimits)
 	api.Handle(root+"/os-quota-sets/{owner}", fault.OpVolumeInfo, s.showQuota)
@@ -213,19 +213,11 @@ func (s *Cinder) ownVolume(c *cloud.Call) (*Volume, error) {
 	return v, nil
 }
 
-func (s *Cinder) showVolume(c *cloud.Call) (*cloud.Answer, error) {
-	v, err := s.ownVolume(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Cinder) showVolume(c *cloud.Call, v *Volume) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"volume": s.view(c, v)})
 }
 
-func (s *Cinder) deleteVolume(c *cloud.Call) (*cloud.Answer, error) {
-	v, err := s.ownVolume(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Cinder) deleteVolume(_ *cloud.Call, v *Volume) (*cloud.Answer, error) {
 	if v.Server != "" {
 		return nil, cloud.BadRequest("Invalid volume: Volume status must be available or error or error_restoring or error_extending or error_managing and must not be migrating, attached, belong to a group, have snapshots, awaiting a transfer, or be disassociated from snapshots after volume transfer.")
 	}

@@ -1,48 +1,27 @@
 package cloud
 
 import (
-	"container/heap"
+	"slices"
 	"time"
 )
 
-// agenda holds what is still to happen, ordered by time and, within one
-// moment, by the order of entry. Nothing runs it but [Cloud.advance].
-type agenda []event
-
+// event is what is still to happen. Nothing runs it but [Cloud.advance].
 type event struct {
-	at  time.Time
-	seq uint64
-	do  func()
+	at time.Time
+	do func()
 }
 
-func (a agenda) Len() int { return len(a) }
-
-func (a agenda) Less(i, j int) bool {
-	if a[i].at.Equal(a[j].at) {
-		return a[i].seq < a[j].seq
-	}
-	return a[i].at.Before(a[j].at)
-}
-
-func (a agenda) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
-
-func (a *agenda) Push(x any) {
-	if e, ok := x.(event); ok {
-		*a = append(*a, e)
-	}
-}
-
-func (a *agenda) Pop() any {
-	old := *a
-	last := old[len(old)-1]
-	*a = old[:len(old)-1]
-	return last
-}
-
-// After enters what happens d from the simulator's present. The lock is held.
+// After enters what happens d from the cloud's present, after what was entered
+// for the same time before. The lock is held.
 func (c *Cloud) After(d time.Duration, do func()) {
-	c.entries++
-	heap.Push(&c.agenda, event{at: c.present.Add(max(d, 0)), seq: c.entries, do: do})
+	at := c.present.Add(max(d, 0))
+	place, _ := slices.BinarySearchFunc(c.agenda, at, func(e event, at time.Time) int {
+		if e.at.After(at) {
+			return 1
+		}
+		return -1
+	})
+	c.agenda = slices.Insert(c.agenda, place, event{at, do})
 }
 
 // advance lets everything happen that was due by now, each at its own time.
@@ -50,10 +29,8 @@ func (c *Cloud) After(d time.Duration, do func()) {
 func (c *Cloud) advance() {
 	now := c.clock()
 	for len(c.agenda) > 0 && !c.agenda[0].at.After(now) {
-		e, ok := heap.Pop(&c.agenda).(event)
-		if !ok {
-			break
-		}
+		e := c.agenda[0]
+		c.agenda = c.agenda[1:]
 		if e.at.After(c.present) {
 			c.present = e.at
 		}

@@ -71,8 +71,7 @@ type Cloud struct {
 
 	mu      sync.Mutex
 	present time.Time // the time of the event or call at work
-	agenda  agenda
-	entries uint64
+	agenda  []event   // by time
 	rules   fault.Rules
 	set     fault.Condition // by methods
 	calls   []Record

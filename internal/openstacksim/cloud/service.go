@@ -31,6 +31,17 @@ type Service struct {
 // Handler answers a call with the lock held, or returns a refusal.
 type Handler func(*Call) (*Answer, error)
 
+// With finds the thing that a call is about, and answers the call with it.
+func With[T any](find func(*Call) (T, error), do func(*Call, T) (*Answer, error)) Handler {
+	return func(c *Call) (*Answer, error) {
+		thing, err := find(c)
+		if err != nil {
+			return nil, err
+		}
+		return do(c, thing)
+	}
+}
+
 // Serve adds a service, which then gets its calls with Handle and Open.
 func (c *Cloud) Serve(s Service) *Service {
 	s.cloud = c

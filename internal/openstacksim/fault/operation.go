@@ -12,8 +12,6 @@ const (
 	OpUnknown Operation = "unknown"
 
 	OpTokenCreate   Operation = "identity:token.create"
-	OpTokenShow     Operation = "identity:token.show"
-	OpTokenRevoke   Operation = "identity:token.revoke"
 	OpIdentityInfo  Operation = "identity:info"
 	OpCredentials   Operation = "identity:application-credentials"
 	OpComputeInfo   Operation = "compute:versions"
@@ -50,7 +48,7 @@ const (
 // Operations lists all but [OpUnknown].
 func Operations() []Operation {
 	return []Operation{
-		OpTokenCreate, OpTokenShow, OpTokenRevoke, OpIdentityInfo, OpCredentials, OpComputeInfo, OpFlavorList, OpFlavorShow, OpServerCreate,
+		OpTokenCreate, OpIdentityInfo, OpCredentials, OpComputeInfo, OpFlavorList, OpFlavorShow, OpServerCreate,
 		OpServerList, OpServerDetail, OpServerShow, OpServerUpdate, OpServerDelete, OpServerAction, OpServerTags,
 		OpServerMeta, OpServerParts, OpKeyPairs, OpServerGroups, OpLimits, OpZones, OpImageList, OpImageShow, OpImageUpdate, OpImageInfo,
 		OpNetworks, OpSubnets, OpPorts, OpSecurityGroup, OpFloatingIPs, OpNetworkInfo, OpVolumes, OpVolumeInfo,

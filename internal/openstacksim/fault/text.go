@@ -234,36 +234,32 @@ func (t *reader) text(key string) string {
 	return value
 }
 
-func (t *reader) status(key string) int {
-	status, err := strconv.Atoi(t.text(key))
-	if err != nil || status < http.StatusBadRequest || status > 599 {
-		t.wrong(fmt.Sprintf("%s=%s: write an HTTP status from 400 to 599", key, t.text(key)))
+// value reads a setting; one that is not good is wrong, and the remedy says what to write.
+func value[T any](t *reader, key, remedy string, parse func(string) (T, error), good func(T) bool) T {
+	v, err := parse(t.text(key))
+	if err != nil || !good(v) {
+		t.wrong(fmt.Sprintf("%s=%s: write %s", key, t.text(key), remedy))
 	}
-	return status
+	return v
+}
+
+func (t *reader) status(key string) int {
+	return value(t, key, "an HTTP status from 400 to 599", strconv.Atoi, func(n int) bool { return n >= http.StatusBadRequest && n <= 599 })
 }
 
 func (t *reader) duration(key string) time.Duration {
-	d := t.offset(key)
-	if d <= 0 {
-		t.wrong(fmt.Sprintf("%s=%s: write a time above 0", key, t.text(key)))
+	if d := t.offset(key); d > 0 {
+		return d
 	}
-	return d
+	return value(t, key, "a time above 0", time.ParseDuration, func(d time.Duration) bool { return d > 0 })
 }
 
 func (t *reader) offset(key string) time.Duration {
-	d, err := time.ParseDuration(t.text(key))
-	if err != nil {
-		t.wrong(fmt.Sprintf("%s=%s: write a time with a unit, such as 2s", key, t.text(key)))
-	}
-	return d
+	return value(t, key, "a time with a unit, such as 2s", time.ParseDuration, func(time.Duration) bool { return true })
 }
 
 func (t *reader) count(key string) int {
-	n, err := strconv.Atoi(t.text(key))
-	if err != nil || n < 1 {
-		t.wrong(fmt.Sprintf("%s=%s: write a whole number from 1", key, t.text(key)))
-	}
-	return n
+	return value(t, key, "a whole number from 1", strconv.Atoi, func(n int) bool { return n >= 1 })
 }
 
 func (t *reader) countOrAll(key string) int {
@@ -274,17 +270,10 @@ func (t *reader) countOrAll(key string) int {
 }
 
 func (t *reader) limit(key string) int {
-	n, err := strconv.Atoi(t.text(key))
-	if err != nil || n < Unlimited {
-		t.wrong(fmt.Sprintf("%s=%s: write a whole number, or -1 for no limit", key, t.text(key)))
-	}
-	return n
+	return value(t, key, "a whole number, or -1 for no limit", strconv.Atoi, func(n int) bool { return n >= Unlimited })
 }
 
 func (t *reader) number(key string) float64 {
-	n, err := strconv.ParseFloat(t.text(key), 64)
-	if err != nil || n <= 0 {
-		t.wrong(fmt.Sprintf("%s=%s: write a number above 0", key, t.text(key)))
-	}
-	return n
+	parse := func(text string) (float64, error) { return strconv.ParseFloat(text, 64) }
+	return value(t, key, "a number above 0", parse, func(n float64) bool { return n > 0 })
 }

@@ -5,6 +5,7 @@
 package glance
 
 import (
+	"encoding/csv"
 	"fmt"
 	"maps"
 	"net/http"
@@ -27,7 +28,7 @@ type Image struct {
 	Status string
 	// Visibility is public unless set: public, private, shared, community.
 	Visibility string
-	// Owner is the name of a project; empty means nobody that the users know.
+	// Owner is the name of a project; empty means a project unknown to the users.
 	Owner string
 	// AcceptedBy are names of projects that accepted a shared image.
 	AcceptedBy []string
@@ -64,7 +65,7 @@ func New(c *cloud.Cloud, images []Image) *Glance {
 	api.Open("GET ", fault.OpImageInfo, s.versions)
 	api.Open("GET /versions", fault.OpImageInfo, s.versions)
 	api.Handle("GET /v2/images", fault.OpImageList, s.listImages)
-	api.Handle("GET /v2/images/{id}", fault.OpImageShow, s.showImage)
+	api.Handle("GET /v2/images/{id}", fault.OpImageShow, cloud.With(s.own, s.showImage))
 	api.Handle("PATCH /v2/images/{id}", fault.OpImageUpdate, s.updateImage)
 	return s
 }
@@ -103,7 +104,7 @@ func (s *Glance) Visible(project, id string) *Image {
 	return s.find(func(i Image) bool { return i.ID == id && s.visible(project, i) })
 }
 
-// Image returns an image, whoever may see it; nil if there is none. The lock is held.
+// Image returns an image without regard to who may see it; nil if there is none. The lock is held.
 func (s *Glance) Image(id string) *Image {
 	return s.find(func(i Image) bool { return i.ID == id })
 }
@@ -190,11 +191,7 @@ func (s *Glance) own(c *cloud.Call) (*Image, error) {
 	return nil, cloud.NotFound("No image found with ID %s", c.Arg("id"))
 }
 
-func (s *Glance) showImage(c *cloud.Call) (*cloud.Answer, error) {
-	image, err := s.own(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Glance) showImage(_ *cloud.Call, image *Image) (*cloud.Answer, error) {
 	return cloud.OK(imageView(*image))
 }
 
@@ -349,23 +346,16 @@ func imageField(key, wanted, actual string) (bool, error) {
 	return wanted == actual, nil
 }
 
-// splitQuoted splits the operand of Glance's operator in:, whose parts may be quoted.
+// splitQuoted splits the operand of Glance's operator in:, whose parts may be
+// quoted as in CSV.
 func splitQuoted(list string) []string {
-	var parts []string
-	var part strings.Builder
-	quoted := false
-	for _, r := range list {
-		switch {
-		case r == '"':
-			quoted = !quoted
-		case r == ',' && !quoted:
-			parts = append(parts, part.String())
-			part.Reset()
-		default:
-			part.WriteRune(r)
-		}
+	reader := csv.NewReader(strings.NewReader(list))
+	reader.LazyQuotes = true
+	parts, err := reader.Read()
+	if err != nil {
+		return []string{list}
 	}
-	return append(parts, part.String())
+	return parts
 }
 
 // sortImages orders by sort=key:dir or sort_key and sort_dir; newest first by default.

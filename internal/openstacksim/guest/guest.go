@@ -94,11 +94,9 @@ func New(options Options, first netip.Addr, login func(netip.Addr) (Guest, bool)
 		return nil, fmt.Errorf("openstacksim: host key: %w", err)
 	}
 	if sh.port == 0 {
-		sh.port, err = freePort()
-	} else {
-		err = tryPort(first, sh.port)
+		first = netip.MustParseAddr("127.0.0.1")
 	}
-	if err != nil {
+	if sh.port, err = tryPort(first, sh.port); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrPort, err)
 	}
 	if sh.root, err = os.MkdirTemp(options.Dir, "openstack-simulator-"); err != nil {
@@ -108,30 +106,19 @@ func New(options Options, first netip.Addr, login func(netip.Addr) (Guest, bool)
 	return sh, nil
 }
 
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0") //nolint:noctx // at once
+// tryPort listens on an address for a moment, and returns the port, which is a
+// free one for 0. A program that listens on the port of all addresses keeps
+// servers from theirs.
+func tryPort(address netip.Addr, port int) (int, error) {
+	if !address.IsLoopback() {
+		return port, nil // nothing will listen there
+	}
+	listener, err := net.ListenTCP("tcp4", net.TCPAddrFromAddrPort(netip.AddrPortFrom(address, uint16(port))))
 	if err != nil {
 		return 0, err
 	}
-	defer func() { _ = listener.Close() }()
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, fmt.Errorf("no TCP: %s", listener.Addr())
-	}
-	return address.Port, nil
-}
-
-// tryPort listens on an address for a moment. What listens on a port of all
-// addresses keeps servers from theirs.
-func tryPort(address netip.Addr, port int) error {
-	if !address.IsLoopback() {
-		return nil // nothing will listen there
-	}
-	listener, err := net.Listen("tcp4", net.JoinHostPort(address.String(), strconv.Itoa(port))) //nolint:noctx // at once
-	if err != nil {
-		return err
-	}
-	return listener.Close()
+	found := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck,forcetypeassert // it is TCP
+	return found, listener.Close()
 }
 
 // Listen starts answering on an address.

@@ -2,6 +2,7 @@ package keystone
 
 import (
 	"cmp"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -22,12 +23,12 @@ func (s *Keystone) ownCredentials(c *cloud.Call, change bool) (*User, error) {
 	}
 }
 
-func (s *Keystone) credentialView(c *cloud.Call, user *User, credential ApplicationCredential) map[string]any {
+func (s *Keystone) credentialView(c *cloud.Call, credential ApplicationCredential) map[string]any {
 	view := map[string]any{
 		"id": credential.ID, "name": credential.Name, "description": cloud.OrNil(credential.Description),
 		"project_id": s.cloud.ProjectID(credential.Project), "roles": memberRoles(), "unrestricted": false, "expires_at": nil,
-		"user_id": user.ID, "system": nil,
-		"links": map[string]any{"self": c.Root("identity") + "/v3/users/" + user.ID + "/application_credentials/" + credential.ID},
+		"user_id": c.Auth.UserID, "system": nil,
+		"links": map[string]any{"self": c.Root("identity") + "/v3/users/" + c.Auth.UserID + "/application_credentials/" + credential.ID},
 	}
 	if !credential.expires.IsZero() {
 		view["expires_at"] = s.cloud.Stamp(credential.expires, cloud.Micros)
@@ -87,7 +88,7 @@ func (s *Keystone) createCredential(c *cloud.Call) (*cloud.Answer, error) {
 		credential.AccessRules = append(credential.AccessRules, AccessRule{r.Service, r.Method, r.Path})
 	}
 	user.add(credential)
-	view := s.credentialView(c, user, credential)
+	view := s.credentialView(c, credential)
 	view["secret"] = credential.Secret
 	return cloud.Created(map[string]any{"application_credential": view})
 }
@@ -100,7 +101,7 @@ func (s *Keystone) listCredentials(c *cloud.Call) (*cloud.Answer, error) {
 	views := []any{}
 	for _, credential := range user.ApplicationCredentials {
 		if name := c.Query.Get("name"); !credential.revoked && (name == "" || name == credential.Name) {
-			views = append(views, s.credentialView(c, user, credential))
+			views = append(views, s.credentialView(c, credential))
 		}
 	}
 	return cloud.OK(map[string]any{
@@ -110,32 +111,24 @@ func (s *Keystone) listCredentials(c *cloud.Call) (*cloud.Answer, error) {
 }
 
 // credential is the one that the path of a call names.
-func (s *Keystone) credential(c *cloud.Call, change bool) (*User, *ApplicationCredential, error) {
-	user, err := s.ownCredentials(c, change)
+func (s *Keystone) credential(c *cloud.Call) (*ApplicationCredential, error) {
+	user, err := s.ownCredentials(c, c.Request.Method == http.MethodDelete)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	for i := range user.ApplicationCredentials {
 		if credential := &user.ApplicationCredentials[i]; credential.ID == c.Arg("id") && !credential.revoked {
-			return user, credential, nil
+			return credential, nil
 		}
 	}
-	return nil, nil, cloud.NotFound("Could not find Application Credential: %s.", c.Arg("id"))
+	return nil, cloud.NotFound("Could not find Application Credential: %s.", c.Arg("id"))
 }
 
-func (s *Keystone) showCredential(c *cloud.Call) (*cloud.Answer, error) {
-	user, credential, err := s.credential(c, false)
-	if err != nil {
-		return nil, err
-	}
-	return cloud.One("application_credential", s.credentialView(c, user, *credential))
+func (s *Keystone) showCredential(c *cloud.Call, credential *ApplicationCredential) (*cloud.Answer, error) {
+	return cloud.One("application_credential", s.credentialView(c, *credential))
 }
 
-func (s *Keystone) deleteCredential(c *cloud.Call) (*cloud.Answer, error) {
-	_, credential, err := s.credential(c, true)
-	if err != nil {
-		return nil, err
-	}
+func (s *Keystone) deleteCredential(_ *cloud.Call, credential *ApplicationCredential) (*cloud.Answer, error) {
 	s.revoke(credential)
 	return cloud.NoContent()
 }

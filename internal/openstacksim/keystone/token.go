@@ -229,21 +229,6 @@ const microseconds = "2006-01-02T15:04:05.000000Z"
 
 func defaultDomain() map[string]any { return map[string]any{"id": "default", "name": "Default"} }
 
-func (s *Keystone) showToken(c *cloud.Call) (*cloud.Answer, error) {
-	subject := s.good(c.Request.Header.Get("X-Subject-Token"))
-	if subject == nil {
-		return nil, cloud.NotFound("Could not find token.")
-	}
-	result, err := cloud.OK(map[string]any{"token": s.tokenView(c, subject)})
-	result.Header = http.Header{"X-Subject-Token": {subject.id}}
-	return result, err
-}
-
-func (s *Keystone) revokeToken(c *cloud.Call) (*cloud.Answer, error) {
-	delete(s.tokens, c.Request.Header.Get("X-Subject-Token"))
-	return cloud.NoContent()
-}
-
 func (s *Keystone) showCatalog(c *cloud.Call) (*cloud.Answer, error) {
 	if s.token(c).project == nil {
 		return nil, cloud.Forbidden("A project-scoped token is required to produce a service catalog.")

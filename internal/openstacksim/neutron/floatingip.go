@@ -74,11 +74,7 @@ func (s *Neutron) ownFloatingIP(c *cloud.Call) (*FloatingIP, error) {
 	return f, nil
 }
 
-func (s *Neutron) showFloatingIP(c *cloud.Call) (*cloud.Answer, error) {
-	f, err := s.ownFloatingIP(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Neutron) showFloatingIP(_ *cloud.Call, f *FloatingIP) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"floatingip": s.floatingView(f)})
 }
 
@@ -138,11 +134,7 @@ func (s *Neutron) mayAssociate(c *cloud.Call, portID, except string) error {
 	return nil
 }
 
-func (s *Neutron) updateFloatingIP(c *cloud.Call) (*cloud.Answer, error) {
-	f, err := s.ownFloatingIP(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Neutron) updateFloatingIP(c *cloud.Call, f *FloatingIP) (*cloud.Answer, error) {
 	var request struct {
 		FloatingIP struct {
 			Port        *string `json:"port_id"`
@@ -169,11 +161,7 @@ func (s *Neutron) updateFloatingIP(c *cloud.Call) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"floatingip": s.floatingView(f)})
 }
 
-func (s *Neutron) deleteFloatingIP(c *cloud.Call) (*cloud.Answer, error) {
-	f, err := s.ownFloatingIP(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Neutron) deleteFloatingIP(_ *cloud.Call, f *FloatingIP) (*cloud.Answer, error) {
 	s.freeAddress(f.network, f.Address)
 	delete(s.floatingIPs, f.ID)
 	return cloud.NoContent()

@@ -22,7 +22,7 @@ import (
 type Network struct {
 	// ID is chosen when empty.
 	ID, Name string
-	// Project is the name of the owner; empty means nobody's that the users know.
+	// Project is the name of the owner; empty means a project unknown to the users.
 	Project string
 	// Shared lets all projects use it; External offers floating IPs.
 	Shared, External bool
@@ -37,7 +37,7 @@ type Network struct {
 	used             map[netip.Addr]bool
 }
 
-// Listener answers on addresses. An address that it refuses is given to nobody.
+// Listener answers on addresses. Neutron gives no port an address that it refuses.
 type Listener interface {
 	Listen(address netip.Addr) error
 	Unlisten(address netip.Addr)
@@ -87,7 +87,7 @@ func (s *Neutron) serve() {
 	api.Handle("GET /v2.0/quotas/{owner}", fault.OpNetworkInfo, s.showQuota)
 	api.Handle("GET /v2.0/networks", fault.OpNetworks, s.listNetworks)
 	api.Handle("POST /v2.0/networks", fault.OpNetworks, s.createNetwork)
-	api.Handle("GET /v2.0/networks/{id}", fault.OpNetworks, s.showNetwork)
+	api.Handle("GET /v2.0/networks/{id}", fault.OpNetworks, cloud.With(s.shown, s.showNetwork))
 	api.Handle("DELETE /v2.0/networks/{id}", fault.OpNetworks, s.deleteNetwork)
 	api.Handle("GET /v2.0/subnets", fault.OpSubnets, s.listSubnets)
 	api.Handle("POST /v2.0/subnets", fault.OpSubnets, s.createSubnet)
@@ -96,13 +96,13 @@ func (s *Neutron) serve() {
 	api.Handle("GET /v2.0/security-groups/{id}", fault.OpSecurityGroup, s.showSecurityGroup)
 	api.Handle("GET /v2.0/ports", fault.OpPorts, s.listPorts)
 	api.Handle("POST /v2.0/ports", fault.OpPorts, s.createPort)
-	api.Handle("GET /v2.0/ports/{id}", fault.OpPorts, s.showPort)
-	api.Handle("DELETE /v2.0/ports/{id}", fault.OpPorts, s.deletePort)
+	api.Handle("GET /v2.0/ports/{id}", fault.OpPorts, cloud.With(s.port, s.showPort))
+	api.Handle("DELETE /v2.0/ports/{id}", fault.OpPorts, cloud.With(s.port, s.deletePort))
 	api.Handle("GET /v2.0/floatingips", fault.OpFloatingIPs, s.listFloatingIPs)
 	api.Handle("POST /v2.0/floatingips", fault.OpFloatingIPs, s.createFloatingIP)
-	api.Handle("GET /v2.0/floatingips/{id}", fault.OpFloatingIPs, s.showFloatingIP)
-	api.Handle("PUT /v2.0/floatingips/{id}", fault.OpFloatingIPs, s.updateFloatingIP)
-	api.Handle("DELETE /v2.0/floatingips/{id}", fault.OpFloatingIPs, s.deleteFloatingIP)
+	api.Handle("GET /v2.0/floatingips/{id}", fault.OpFloatingIPs, cloud.With(s.ownFloatingIP, s.showFloatingIP))
+	api.Handle("PUT /v2.0/floatingips/{id}", fault.OpFloatingIPs, cloud.With(s.ownFloatingIP, s.updateFloatingIP))
+	api.Handle("DELETE /v2.0/floatingips/{id}", fault.OpFloatingIPs, cloud.With(s.ownFloatingIP, s.deleteFloatingIP))
 }
 
 func wrap(e *cloud.Error) *cloud.Answer {
@@ -204,6 +204,9 @@ func (s *Neutron) seen(c *cloud.Call, id string) (*Network, error) {
 	return nil, refusal(http.StatusNotFound, "NetworkNotFound", "Network %s could not be found.", id)
 }
 
+// shown is the network that the path of a call names.
+func (s *Neutron) shown(c *cloud.Call) (*Network, error) { return s.seen(c, c.Arg("id")) }
+
 // own is the network that a request names, if it is the caller's.
 func (s *Neutron) own(c *cloud.Call, id string) (*Network, error) {
 	n, err := s.seen(c, id)
@@ -247,11 +250,7 @@ func (s *Neutron) listNetworks(c *cloud.Call) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"networks": chosen(views, c.Query)})
 }
 
-func (s *Neutron) showNetwork(c *cloud.Call) (*cloud.Answer, error) {
-	n, err := s.seen(c, c.Arg("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *Neutron) showNetwork(_ *cloud.Call, n *Network) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"network": networkView(n)})
 }
 

@@ -267,11 +267,10 @@ func (s *Neutron) ownPort(c *cloud.Call, id string) (*Port, error) {
 	return p, nil
 }
 
-func (s *Neutron) showPort(c *cloud.Call) (*cloud.Answer, error) {
-	p, err := s.ownPort(c, c.Arg("id"))
-	if err != nil {
-		return nil, err
-	}
+// port is the one that the path of a call names.
+func (s *Neutron) port(c *cloud.Call) (*Port, error) { return s.ownPort(c, c.Arg("id")) }
+
+func (s *Neutron) showPort(_ *cloud.Call, p *Port) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"port": portView(p)})
 }
 
@@ -308,11 +307,7 @@ func (s *Neutron) createPort(c *cloud.Call) (*cloud.Answer, error) {
 	return cloud.Created(map[string]any{"port": portView(p)})
 }
 
-func (s *Neutron) deletePort(c *cloud.Call) (*cloud.Answer, error) {
-	p, err := s.ownPort(c, c.Arg("id"))
-	if err != nil {
-		return nil, err
-	}
+func (s *Neutron) deletePort(_ *cloud.Call, p *Port) (*cloud.Answer, error) {
 	s.drop(p)
 	return cloud.NoContent()
 }

@@ -17,37 +17,27 @@ type transition struct {
 }
 
 func transitionOf(action string, argument json.RawMessage) (transition, bool) {
-	switch action {
-	case "os-stop":
-		return transition{verb: "stop", from: []vmState{vmActive, vmError}, task: "powering-off", to: vmStopped}, true
-	case "os-start":
-		return transition{verb: "start", from: []vmState{vmStopped}, task: "powering-on", to: vmActive}, true
-	case "suspend":
-		return transition{verb: action, from: []vmState{vmActive}, task: "suspending", to: vmSuspended, lab: "lab_suspend_fail"}, true
-	case "resume":
-		return transition{verb: action, from: []vmState{vmSuspended}, task: "resuming", to: vmActive, lab: "lab_resume_fail"}, true
-	case "pause":
-		return transition{verb: action, from: []vmState{vmActive}, task: "pausing", to: vmPaused}, true
-	case "unpause":
-		return transition{verb: action, from: []vmState{vmPaused}, task: "unpausing", to: vmActive}, true
-	case "shelve":
-		return transition{verb: action, from: []vmState{vmActive, vmStopped, vmPaused, vmSuspended}, task: "shelving", to: vmShelved}, true
-	case "unshelve":
-		return transition{verb: action, from: []vmState{vmShelved}, task: "unshelving", to: vmActive}, true
-	case "restore":
-		return transition{verb: action, from: []vmState{vmSoftDeleted}, task: "restoring", to: vmActive}, true
-	case "reboot":
-		var kind struct {
-			Type string `json:"type"`
-		}
-		if err := json.Unmarshal(argument, &kind); err == nil && kind.Type == "HARD" {
-			from := []vmState{vmActive, vmStopped, vmPaused, vmSuspended, vmError}
-			return transition{verb: action, from: from, task: "rebooting_hard", to: vmActive}, true
-		}
-		return transition{verb: action, from: []vmState{vmActive}, task: "rebooting", to: vmActive}, true
-	default:
-		return transition{}, false
+	running := []vmState{vmActive}
+	kind := struct {
+		Type string `json:"type"`
+	}{}
+	if action == "reboot" && json.Unmarshal(argument, &kind) == nil && kind.Type == "HARD" {
+		from := []vmState{vmActive, vmStopped, vmPaused, vmSuspended, vmError}
+		return transition{verb: action, from: from, task: "rebooting_hard", to: vmActive}, true
 	}
+	change, known := map[string]transition{
+		"os-stop":  {"stop", []vmState{vmActive, vmError}, "powering-off", vmStopped, ""},
+		"os-start": {"start", []vmState{vmStopped}, "powering-on", vmActive, ""},
+		"suspend":  {action, running, "suspending", vmSuspended, "lab_suspend_fail"},
+		"resume":   {action, []vmState{vmSuspended}, "resuming", vmActive, "lab_resume_fail"},
+		"pause":    {action, running, "pausing", vmPaused, ""},
+		"unpause":  {action, []vmState{vmPaused}, "unpausing", vmActive, ""},
+		"shelve":   {action, []vmState{vmActive, vmStopped, vmPaused, vmSuspended}, "shelving", vmShelved, ""},
+		"unshelve": {action, []vmState{vmShelved}, "unshelving", vmActive, ""},
+		"restore":  {action, []vmState{vmSoftDeleted}, "restoring", vmActive, ""},
+		"reboot":   {action, running, "rebooting", vmActive, ""},
+	}[action]
+	return change, known
 }
 
 func (s *Nova) actOnServer(c *cloud.Call, srv *server) (*cloud.Answer, error) {

@@ -6,14 +6,15 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim/fault"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim/neutron"
 )
 
-// The methods here are other people's hands: users of the same project,
-// administrators, and what breaks. They name servers by ID or name.
+// The methods here are what other users, administrators and failures do. They
+// name servers by ID or name.
 
 func (s *Nova) with(idOrName string, do func(*server)) (err error) {
 	s.cloud.Do(func() {
@@ -28,7 +29,7 @@ func (s *Nova) with(idOrName string, do func(*server)) (err error) {
 	return err
 }
 
-// Destroy takes a server away at once, as somebody's deletion by hand.
+// Destroy takes a server away at once, as a deletion by hand does.
 func (s *Nova) Destroy(idOrName string) error { return s.with(idOrName, s.destroy) }
 
 // PowerOff lets the guest shut itself down.
@@ -61,7 +62,7 @@ func (s *Nova) SetFate(idOrName string, fate fault.Fate) error {
 	return s.with(idOrName, func(srv *server) { srv.fate = fate })
 }
 
-// ServerSpec is a server that somebody else makes. Flavor, Image and Network
+// ServerSpec is a server that another user makes. Flavor, Image and Network
 // are names; unless set, the smallest flavor with a disk and the first image
 // and network of the cloud.
 type ServerSpec struct {
@@ -127,4 +128,40 @@ func (s *Nova) GuestAt(address netip.Addr, boot time.Duration) (guest Guest, up 
 		guest, up = Guest{srv.id, srv.name, key.PublicKey}, true
 	})
 	return guest, up
+}
+
+// SetFates decides about the servers created from now on. decide gets the
+// server's number, counted from 1 over the simulator's life, and what was asked
+// for; it must not call the simulator. Nil means no special fate.
+func (s *Nova) SetFates(decide func(n int, server fault.ServerInfo) fault.Fate) {
+	s.cloud.Do(func() { s.fates = decide })
+}
+
+// fateOf decides about a new server: the function of SetFates, the rules that
+// ask for no host, and the metadata lab_… that the hypervisor of the
+// contract suite's real services obeys too. The lock is held.
+func (s *Nova) fateOf(srv *server) fault.Fate {
+	var fate fault.Fate
+	s.created++
+	if s.fates != nil {
+		fate = s.fates(s.created, s.info(srv))
+	}
+	s.cloud.Decide(&fate, s.info(srv))
+	for key, into := range map[string]*time.Duration{
+		"lab_spawn_seconds": &fate.BuildTime, "lab_delete_seconds": &fate.DeleteTime, "lab_poweroff_after": &fate.PowerOffAfter,
+	} {
+		if seconds, err := strconv.ParseFloat(srv.metadata[key], 64); err == nil {
+			*into = time.Duration(seconds * float64(time.Second))
+		}
+	}
+	if text := srv.metadata["lab_spawn_fail"]; text != "" {
+		fate.Fault = "Build of instance " + srv.id + " aborted: " + text
+	}
+	if n, err := strconv.Atoi(srv.metadata["lab_spawn_reschedule"]); err == nil && n >= len(s.hosts) {
+		fate.Fault, fate.Hostless = fault.RetriesExceeded+srv.id+".", true
+	}
+	if n, err := strconv.Atoi(srv.metadata["lab_delete_fail"]); err == nil && n > 0 {
+		fate.FailDeletes = n
+	}
+	return fate
 }

@@ -42,18 +42,11 @@ func (s *Nova) flavor(c *cloud.Call) (Flavor, error) {
 	return f, nil
 }
 
-func (s *Nova) showFlavor(c *cloud.Call) (*cloud.Answer, error) {
-	f, err := s.flavor(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Nova) showFlavor(c *cloud.Call, f Flavor) (*cloud.Answer, error) {
 	return cloud.One("flavor", flavorView(c, f))
 }
 
-func (s *Nova) showExtraSpecs(c *cloud.Call) (*cloud.Answer, error) {
-	if _, err := s.flavor(c); err != nil {
-		return nil, err
-	}
+func (s *Nova) showExtraSpecs(*cloud.Call, Flavor) (*cloud.Answer, error) {
 	return cloud.One("extra_specs", map[string]any{})
 }
 
@@ -76,11 +69,15 @@ func flavorView(c *cloud.Call, f Flavor) map[string]any {
 }
 
 func (s *Nova) findFlavor(id string) (Flavor, bool) {
-	at := slices.IndexFunc(s.flavors, func(f Flavor) bool { return f.ID == id })
-	if at < 0 {
-		return Flavor{}, false
+	return first(s.flavors, func(f Flavor) bool { return f.ID == id })
+}
+
+// first returns the first of a list that is wanted.
+func first[T any](list []T, is func(T) bool) (found T, ok bool) {
+	if at := slices.IndexFunc(list, is); at >= 0 {
+		return list[at], true
 	}
-	return s.flavors[at], true
+	return found, false
 }
 
 // flavorNamed finds a flavor by its name; for an empty one, the smallest with a disk.

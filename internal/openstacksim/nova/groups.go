@@ -31,12 +31,8 @@ func (s *Nova) groupView(c *cloud.Call, g *ServerGroup) map[string]any {
 }
 
 func (s *Nova) findGroup(project, id string) *ServerGroup {
-	for _, g := range s.groups {
-		if g.Project == project && g.ID == id {
-			return g
-		}
-	}
-	return nil
+	g, _ := first(s.groups, func(g *ServerGroup) bool { return g.Project == project && g.ID == id })
+	return g
 }
 
 func (s *Nova) listServerGroups(c *cloud.Call) (*cloud.Answer, error) {
@@ -57,11 +53,7 @@ func (s *Nova) serverGroup(c *cloud.Call) (*ServerGroup, error) {
 	return nil, cloud.NotFound("Instance group %s could not be found.", c.Arg("id"))
 }
 
-func (s *Nova) showServerGroup(c *cloud.Call) (*cloud.Answer, error) {
-	g, err := s.serverGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Nova) showServerGroup(c *cloud.Call, g *ServerGroup) (*cloud.Answer, error) {
 	return cloud.One("server_group", s.groupView(c, g))
 }
 
@@ -93,11 +85,7 @@ func (s *Nova) createServerGroup(c *cloud.Call) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"server_group": s.groupView(c, g)})
 }
 
-func (s *Nova) deleteServerGroup(c *cloud.Call) (*cloud.Answer, error) {
-	g, err := s.serverGroup(c)
-	if err != nil {
-		return nil, err
-	}
+func (s *Nova) deleteServerGroup(_ *cloud.Call, g *ServerGroup) (*cloud.Answer, error) {
 	s.groups = slices.DeleteFunc(s.groups, func(other *ServerGroup) bool { return other == g })
 	return cloud.NoContent()
 }

@@ -10,9 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim/cloud"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim/fault"
-	"golang.org/x/crypto/ssh"
 )
 
 // KeyPair belongs to a user, here the first one that there is.
@@ -31,12 +32,7 @@ func keyPairView(k KeyPair) map[string]any {
 }
 
 func (s *Nova) findKeyPair(user, name string) (KeyPair, bool) {
-	for _, k := range s.keyPairs {
-		if k.user == user && k.Name == name {
-			return k, true
-		}
-	}
-	return KeyPair{}, false
+	return first(s.keyPairs, func(k KeyPair) bool { return k.user == user && k.Name == name })
 }
 
 // KeyPairs lists the names of all. The lock is held.
@@ -58,11 +54,16 @@ func (s *Nova) listKeyPairs(c *cloud.Call) (*cloud.Answer, error) {
 	return cloud.OK(map[string]any{"keypairs": views})
 }
 
-func (s *Nova) showKeyPair(c *cloud.Call) (*cloud.Answer, error) {
+// keyPair is the one that the path of a call names.
+func (s *Nova) keyPair(c *cloud.Call) (KeyPair, error) {
 	k, found := s.findKeyPair(c.Auth.UserID, c.Arg("name"))
 	if !found {
-		return nil, cloud.NotFound("Keypair %s not found for user %s", c.Arg("name"), c.Auth.UserID)
+		return k, cloud.NotFound("Keypair %s not found for user %s", c.Arg("name"), c.Auth.UserID)
 	}
+	return k, nil
+}
+
+func (s *Nova) showKeyPair(_ *cloud.Call, k KeyPair) (*cloud.Answer, error) {
 	view := keyPairView(k)
 	view["user_id"], view["id"] = k.user, 1
 	view["created_at"], view["updated_at"] = k.created.UTC().Format(cloud.Micros), nil
@@ -138,13 +139,8 @@ func generateKey() (public, private string, err error) {
 	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key))), string(pem.EncodeToMemory(block)), nil
 }
 
-func (s *Nova) deleteKeyPair(c *cloud.Call) (*cloud.Answer, error) {
-	if _, found := s.findKeyPair(c.Auth.UserID, c.Arg("name")); !found {
-		return nil, cloud.NotFound("Keypair %s not found for user %s", c.Arg("name"), c.Auth.UserID)
-	}
-	s.keyPairs = slices.DeleteFunc(s.keyPairs, func(k KeyPair) bool {
-		return k.user == c.Auth.UserID && k.Name == c.Arg("name")
-	})
+func (s *Nova) deleteKeyPair(c *cloud.Call, gone KeyPair) (*cloud.Answer, error) {
+	s.keyPairs = slices.DeleteFunc(s.keyPairs, func(k KeyPair) bool { return k == gone })
 	if c.AtLeast(2) {
 		return cloud.NoContent()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -164,68 +165,21 @@ func checkLength(field, value string, least, most int) error {
 
 // pyRepr writes JSON the way Python prints it, for refusals that quote the request.
 func pyRepr(raw []byte) string {
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	var out strings.Builder
-	if err := pyValue(decoder, &out); err != nil {
-		return string(raw)
-	}
-	return out.String()
-}
-
-func pyValue(decoder *json.Decoder, out *strings.Builder) error {
-	token, err := decoder.Token()
-	if err != nil {
-		return err
-	}
-	switch value := token.(type) {
-	case json.Delim:
-		return pyCollection(decoder, out, value)
-	case string:
-		out.WriteString("'" + strings.ReplaceAll(value, "'", `\'`) + "'")
-	case json.Number:
-		out.WriteString(value.String())
-	case bool:
-		out.WriteString(map[bool]string{true: "True", false: "False"}[value])
-	default:
-		out.WriteString("None")
-	}
-	return nil
-}
-
-func pyCollection(decoder *json.Decoder, out *strings.Builder, open json.Delim) error {
-	closing := "]"
-	if open == '{' {
-		closing = "}"
-	}
-	out.WriteString(open.String())
-	for i := 0; decoder.More(); i++ {
-		if i > 0 {
-			out.WriteString(", ")
+	token := regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\s+|[,:]|true|false|null`)
+	words := map[string]string{",": ", ", ":": ": ", "true": "True", "false": "False", "null": "None"}
+	return token.ReplaceAllStringFunc(string(raw), func(found string) string {
+		var text string
+		if json.Unmarshal([]byte(found), &text) == nil && found[0] == '"' {
+			return "'" + strings.ReplaceAll(text, "'", `\'`) + "'"
 		}
-		if open == '{' {
-			if err := pyValue(decoder, out); err != nil {
-				return err
-			}
-			out.WriteString(": ")
-		}
-		if err := pyValue(decoder, out); err != nil {
-			return err
-		}
-	}
-	if _, err := decoder.Token(); err != nil {
-		return err
-	}
-	out.WriteString(closing)
-	return nil
+		return words[found] // none for space
+	})
 }
 
 func dedupe(tags []string) []string {
 	var unique []string
-	seen := map[string]bool{}
 	for _, tag := range tags {
-		if !seen[tag] {
-			seen[tag] = true
+		if !slices.Contains(unique, tag) {
 			unique = append(unique, tag)
 		}
 	}

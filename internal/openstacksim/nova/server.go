@@ -108,20 +108,10 @@ func (srv *server) status() string {
 		return activeStatus(srv.task)
 	case vmStopped:
 		return "SHUTOFF"
-	case vmPaused:
-		return "PAUSED"
-	case vmSuspended:
-		return "SUSPENDED"
-	case vmShelved:
-		return "SHELVED_OFFLOADED"
-	case vmError:
-		return "ERROR"
 	case vmSoftDeleted:
 		return "SOFT_DELETED"
-	case vmDeleted:
-		return "DELETED"
 	default:
-		return "UNKNOWN"
+		return strings.ToUpper(string(srv.vm)) // its own name in capitals
 	}
 }
 
@@ -137,28 +127,13 @@ func activeStatus(task string) string {
 	}
 }
 
-// powerOf is Nova's number for the power of a server that came to a state;
-// in ERROR, and kept after a deletion, it keeps the power it had.
-func powerOf(state vmState, before int) int {
-	switch state {
-	case vmActive:
-		return 1
-	case vmPaused:
-		return 3
-	case vmStopped, vmSuspended, vmShelved:
-		return 4
-	case vmError, vmSoftDeleted:
-		return before
-	case vmBuilding, vmDeleted:
-		return 0
-	default:
-		return 0
-	}
-}
-
-// become brings a server to a state, with no task left.
+// become brings a server to a state, with no task left. Its power, by Nova's
+// number, stays what it was in ERROR and when it is kept after a deletion.
 func (s *Nova) become(srv *server, state vmState) {
-	srv.vm, srv.task, srv.power = state, "", powerOf(state, srv.power)
+	if state != vmError && state != vmSoftDeleted {
+		srv.power = map[vmState]int{vmActive: 1, vmPaused: 3, vmStopped: 4, vmSuspended: 4, vmShelved: 4}[state]
+	}
+	srv.vm, srv.task = state, ""
 	s.touch(srv)
 }
 
@@ -175,31 +150,21 @@ func (s *Nova) findServer(c *cloud.Call) (*server, error) {
 	return srv, nil
 }
 
-// serverHandler answers a call about one server.
-type serverHandler func(*cloud.Call, *server) (*cloud.Answer, error)
-
-// on finds the server of a call, whose cell must be up.
-func (s *Nova) on(do serverHandler) cloud.Handler {
-	return func(c *cloud.Call) (*cloud.Answer, error) {
-		srv, err := s.findServer(c)
-		if err == nil && s.cloud.Condition.CellDown {
-			err = unexpected()
-		}
-		if err != nil {
-			return nil, err
-		}
-		return do(c, srv)
+// server is findServer for calls that need the server's cell.
+func (s *Nova) server(c *cloud.Call) (*server, error) {
+	srv, err := s.findServer(c)
+	if err == nil && s.cloud.Condition.CellDown {
+		err = unexpected()
 	}
+	return srv, err
 }
 
-// tagged is on for the calls about tags, which came with 2.26.
-func (s *Nova) tagged(do serverHandler) cloud.Handler {
-	return func(c *cloud.Call) (*cloud.Answer, error) {
-		if !c.AtLeast(26) {
-			return nil, cloud.NotFound("The resource could not be found.")
-		}
-		return s.on(do)(c)
+// tagged is server for the calls about tags, which came with 2.26.
+func (s *Nova) tagged(c *cloud.Call) (*server, error) {
+	if !c.AtLeast(26) {
+		return nil, cloud.NotFound("The resource could not be found.")
 	}
+	return s.server(c)
 }
 
 // unexpected is Nova's answer to an error of its own.

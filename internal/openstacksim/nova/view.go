@@ -2,6 +2,7 @@ package nova
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim/cloud"
@@ -216,16 +217,15 @@ func rawOrNull(text *string) json.RawMessage {
 
 // hostnameOf is the host name that Nova makes of a server's name.
 func hostnameOf(name string) string {
-	clean := make([]byte, 0, len(name))
-	for i := range len(name) {
-		switch ch := name[i]; {
-		case ch >= 'a' && ch <= 'z', ch >= '0' && ch <= '9', ch == '-':
-			clean = append(clean, ch)
-		case ch >= 'A' && ch <= 'Z':
-			clean = append(clean, ch-'A'+'a')
-		case ch == ' ', ch == '_', ch == '.':
-			clean = append(clean, '-')
+	clean := strings.Map(func(r rune) rune {
+		switch {
+		case strings.ContainsRune(" _.", r):
+			return '-'
+		case r == '-', r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			return r
+		default:
+			return -1
 		}
-	}
-	return string(clean[:min(len(clean), 63)])
+	}, strings.ToLower(name))
+	return clean[:min(len(clean), 63)]
 }
