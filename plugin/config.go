@@ -1,5 +1,12 @@
 package plugin
 
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+)
+
 //go:generate go run ./internal/configdoc -o ../docs/reference/configuration.md -clouds ../docs/reference/clouds-yaml.md
 
 // Config is the plugin_config section of a runner's autoscaler. Names of cloud
@@ -186,3 +193,70 @@ type ServerConfig struct {
 	// tries.
 	ServerGroup string `json:"server_group"`
 }
+
+// ConfigError lists everything that is wrong with a configuration.
+type ConfigError struct {
+	// Problems are in the order of the keys; never empty.
+	Problems []Problem
+}
+
+// Problem is one mistake in a configuration.
+type Problem struct {
+	// Key is the setting, with its section: "server.image".
+	Key string
+	// Text says what is wrong and what would be right.
+	Text string
+}
+
+// Error implements error: one line per problem.
+func (e *ConfigError) Error() string {
+	lines := make([]string, 0, len(e.Problems)+1)
+	if len(e.Problems) == 1 {
+		return fmt.Sprintf("plugin_config: %s: %s", e.Problems[0].Key, e.Problems[0].Text)
+	}
+	lines = append(lines, fmt.Sprintf("plugin_config has %d mistakes:", len(e.Problems)))
+	for _, p := range e.Problems {
+		lines = append(lines, fmt.Sprintf("  %s: %s", p.Key, p.Text))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// problems collects mistakes.
+type problems []Problem
+
+func (p *problems) add(key, format string, args ...any) {
+	*p = append(*p, Problem{key, fmt.Sprintf(format, args...)})
+}
+
+// err is nil when nothing was collected.
+func (p problems) err() error {
+	if len(p) == 0 {
+		return nil
+	}
+	return &ConfigError{p}
+}
+
+// Duration is a length of time that is written with its unit, such as "15m".
+// In JSON it is a string; a bare number is refused, since nobody can tell
+// whether it means seconds or nanoseconds.
+type Duration time.Duration
+
+// UnmarshalJSON reads what time.ParseDuration reads.
+func (d *Duration) UnmarshalJSON(raw []byte) error {
+	var text string
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return fmt.Errorf(`must be a string with a unit, such as "15m" or "90s", not %s`, raw)
+	}
+	parsed, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf(`%q is no duration; write a number and a unit, such as "15m" or "90s"`, text)
+	}
+	*d = Duration(parsed)
+	return nil
+}
+
+// MarshalJSON writes the form that UnmarshalJSON reads.
+func (d Duration) MarshalJSON() ([]byte, error) { return json.Marshal(d.String()) }
+
+// String returns the form that UnmarshalJSON reads.
+func (d Duration) String() string { return time.Duration(d).String() }

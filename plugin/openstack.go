@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
+	fleetingplugin "gitlab.com/gitlab-org/fleeting/fleeting/plugin"
 
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/fleet"
@@ -250,5 +254,137 @@ func capacityError(err error) error {
 		return fleet.ErrNoRoom
 	default:
 		return nil
+	}
+}
+
+// VersionInfo describes the executable, for the host and for "version".
+func VersionInfo(version, revision string) fleetingplugin.VersionInfo {
+	return versionInfo(options{version: version, revision: revision})
+}
+
+func versionInfo(o options) fleetingplugin.VersionInfo {
+	v := fleetingplugin.VersionInfo{Name: "fleeting-plugin-openstack", Version: o.version, Revision: o.revision}
+	if v.Version == "" {
+		v.Version = "dev"
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return v
+	}
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision" && v.Revision == "":
+			v.Revision = setting.Value
+		case setting.Key == "vcs.time":
+			v.BuiltAt = setting.Value
+		}
+	}
+	return v
+}
+
+// phaseOf maps Nova's status and task state to what a group does about it. The
+// task state comes first: while Nova deletes a server its status stays what it
+// was.
+func phaseOf(status, taskState, fault string) fleet.Phase {
+	switch taskState {
+	case "deleting", "soft-deleting":
+		return fleet.Deleting
+	}
+	switch status {
+	case "BUILD":
+		return fleet.Building
+	case "ACTIVE", "PASSWORD", "MIGRATING", "RESIZE", "VERIFY_RESIZE", "REVERT_RESIZE":
+		return fleet.Running
+	case "SOFT_DELETED":
+		return fleet.Kept
+	case "DELETED":
+		return fleet.Gone
+	case "ERROR":
+		return errorPhase(fault)
+	case "SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "RESCUE":
+		return fleet.Broken
+	default:
+		// UNKNOWN is what a cell that is down gives; a status that this
+		// version does not know says nothing either. A server in REBOOT,
+		// HARD_REBOOT or REBUILD comes back, or stays there for ever.
+		return fleet.Unknown
+	}
+}
+
+// errorPhase waits a moment before it gives up a server that its host lost:
+// an evacuation or a migration may bring it back.
+func errorPhase(fault string) fleet.Phase {
+	text := strings.ToLower(fault)
+	if strings.Contains(text, "evacuat") || strings.Contains(text, "migrat") {
+		return fleet.Suspect
+	}
+	return fleet.Broken
+}
+
+// detailOf says why a server is not usable, in Nova's words.
+func detailOf(s cloud.Server) string {
+	detail := s.Status
+	if s.TaskState != "" {
+		detail += " (" + s.TaskState + ")"
+	}
+	if s.Fault != "" {
+		detail += ": " + strings.TrimSpace(s.Fault)
+	}
+	return detail
+}
+
+// slogger lets the parts of the plugin, which know only log/slog, write to the
+// logger that fleeting gives.
+func slogger(logger hclog.Logger) *slog.Logger { return slog.New(hclogHandler{logger: logger}) }
+
+// hclogHandler passes records of log/slog on.
+type hclogHandler struct {
+	logger hclog.Logger
+	attrs  []any
+	group  string
+}
+
+// Enabled implements slog.Handler.
+func (h hclogHandler) Enabled(_ context.Context, level slog.Level) bool {
+	return hclogLevel(level) >= h.logger.GetLevel()
+}
+
+// Handle implements slog.Handler.
+func (h hclogHandler) Handle(_ context.Context, record slog.Record) error {
+	args := append([]any{}, h.attrs...)
+	record.Attrs(func(a slog.Attr) bool {
+		args = append(args, h.group+a.Key, a.Value.Resolve().Any())
+		return true
+	})
+	h.logger.Log(hclogLevel(record.Level), record.Message, args...)
+	return nil
+}
+
+// WithAttrs implements slog.Handler.
+func (h hclogHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	args := append([]any{}, h.attrs...)
+	for _, a := range attrs {
+		args = append(args, h.group+a.Key, a.Value.Resolve().Any())
+	}
+	h.attrs = args
+	return h
+}
+
+// WithGroup implements slog.Handler.
+func (h hclogHandler) WithGroup(name string) slog.Handler {
+	h.group += name + "."
+	return h
+}
+
+func hclogLevel(level slog.Level) hclog.Level {
+	switch {
+	case level >= slog.LevelError:
+		return hclog.Error
+	case level >= slog.LevelWarn:
+		return hclog.Warn
+	case level >= slog.LevelInfo:
+		return hclog.Info
+	default:
+		return hclog.Debug
 	}
 }

@@ -1,14 +1,23 @@
 package plugin
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/hashicorp/go-hclog"
+	"gitlab.com/gitlab-org/fleeting/fleeting/provider"
 
+	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 	"github.com/radome-io/fleeting-plugin-openstack/plugin/internal/cloud"
 )
 
@@ -247,4 +256,120 @@ func (r *resolver) addressNetwork(wrong *problems) {
 	r.found.addressTwins = slices.ContainsFunc(networks, func(n cloud.Network) bool {
 		return n.Name == networks[at].Name && n.ID != networks[at].ID
 	})
+}
+
+// platform is what an image says about the servers made of it, in the words
+// of Go.
+type platform struct{ os, arch string }
+
+// platformOf reads os_type and architecture; linux and amd64 unless they say
+// otherwise.
+func platformOf(image cloud.Image) platform {
+	p := platform{os: "linux", arch: "amd64"}
+	if os := strings.ToLower(image.OSType); platformName.MatchString(os) {
+		p.os = os
+	}
+	if arch := strings.ToLower(image.Architecture); platformName.MatchString(arch) {
+		p.arch = arch
+	}
+	switch p.arch {
+	case "x86_64", "x64":
+		p.arch = "amd64"
+	case "aarch64", "armv8", "arm64v8":
+		p.arch = "arm64"
+	case "i386", "i486", "i586", "i686", "x86":
+		p.arch = "386"
+	case "armv7l", "armv7", "armhf":
+		p.arch = "arm"
+	}
+	return p
+}
+
+// String is the form that servers carry in their metadata: "linux/amd64".
+func (p platform) String() string { return p.os + "/" + p.arch }
+
+func parsePlatform(text string) (platform, bool) {
+	os, arch, _ := strings.Cut(text, "/")
+	return platform{os: os, arch: arch}, platformName.MatchString(os) && platformName.MatchString(arch)
+}
+
+// platformName is what a system or an architecture may be called; an image may
+// say anything.
+var platformName = regexp.MustCompile(`^[a-z0-9_]{1,20}$`)
+
+// complete fills in what connector_config leaves open.
+func (p platform) complete(c provider.ConnectorConfig) provider.ConnectorConfig {
+	if c.OS == "" {
+		c.OS = p.os
+	}
+	if c.Arch == "" {
+		c.Arch = p.arch
+	}
+	if c.Protocol == "" {
+		c.Protocol = provider.ProtocolSSH
+		if c.OS == "windows" {
+			c.Protocol = provider.ProtocolWinRM
+		}
+	}
+	if c.ProtocolPort == 0 {
+		c.ProtocolPort = provider.DefaultProtocolPorts[c.Protocol]
+	}
+	return c
+}
+
+// maxUserData is Nova's limit, in characters of base64.
+const maxUserData = 65535
+
+// loadUserData returns the user data to create servers with, compressed if it
+// is too long otherwise.
+func (s *ServerConfig) loadUserData() ([]byte, *Problem) {
+	key, data := "server.user_data", []byte(s.UserData)
+	if s.UserDataFile != "" {
+		key = "server.user_data_file"
+		content, err := os.ReadFile(s.UserDataFile)
+		if err != nil {
+			return nil, &Problem{key, err.Error()}
+		}
+		// An editor's mark would hide the first line, which says what it is.
+		if data, err = textfile.Unmarked(content); err != nil {
+			return nil, &Problem{key, fmt.Sprintf("%s: %v", s.UserDataFile, err)}
+		}
+	}
+	if base64.StdEncoding.EncodedLen(len(data)) <= maxUserData {
+		return data, nil
+	}
+	if !compressible(data) {
+		return nil, &Problem{key, fmt.Sprintf("has %d bytes; Nova takes %d, and this format may not be compressed",
+			len(data), base64.StdEncoding.DecodedLen(maxUserData/4*4))}
+	}
+	packed := compress(data)
+	if base64.StdEncoding.EncodedLen(len(packed)) > maxUserData {
+		return nil, &Problem{key, fmt.Sprintf("has %d bytes, %d compressed; Nova takes %d",
+			len(data), len(packed), base64.StdEncoding.DecodedLen(maxUserData/4*4))}
+	}
+	return packed, nil
+}
+
+// compressible tells the formats that cloud-init unpacks. Ignition (JSON)
+// reads no gzip from user data, and what is compressed already must not be
+// compressed twice.
+func compressible(data []byte) bool {
+	trimmed := bytes.TrimLeft(data, " \t\r\n\ufeff")
+	return !bytes.HasPrefix(trimmed, []byte("{")) && !bytes.HasPrefix(data, []byte{0x1f, 0x8b})
+}
+
+// compress gives the same bytes for the same data.
+func compress(data []byte) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	_, _ = w.Write(data)                                  // a buffer does not fail
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// hidden are the texts of servers that no message may show. What is wrong with
+// user data is said elsewhere.
+func (s *ServerConfig) hidden() []string {
+	data, _ := s.loadUserData()
+	return append(slices.Collect(maps.Values(s.Metadata)), s.UserData, string(data))
 }

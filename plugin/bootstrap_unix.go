@@ -1,6 +1,0 @@
-//go:build unix
-
-package plugin
-
-// modesMatter: permissions are what other users are let in by.
-const modesMatter = true

@@ -1,4 +1,0 @@
-package plugin
-
-// modesMatter: folders inherit who may read them.
-const modesMatter = false
