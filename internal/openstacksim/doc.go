@@ -6,6 +6,10 @@
 // wrong); guest is SSH on the servers. Cinder imports glance, nova imports
 // glance, neutron and cinder, and no arrow points back.
 //
+// To add a call, give it a handler in the room of its service and a line where
+// the service adds its calls. To add an action on servers, add a row to the
+// table in nova/actions.go.
+//
 // Servers are built, changed and deleted on a clock that is read, never
 // waited for: whatever was due is done when the next call arrives. So a
 // simulator without SSH starts no goroutine and works inside a
