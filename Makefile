@@ -39,8 +39,8 @@ TAGS      := contract,e2e,interop,rehearsal
 # have code to lint: to read Kubernetes' types takes minutes, so `make e2e` lints
 # what uses them. The runner's module cannot be had whole; its code says how it is
 # kept up to date. What the labs build is the whole of sigstore: their scripts do that.
-MODULES    = $(filter-out internal/e2e/runner/ lab/%,$(dir $(shell git ls-files go.mod '*/go.mod')))
-KUBE      := internal/e2e/kube/
+MODULES    = $(filter-out internal/test/e2e/runner/ lab/%,$(dir $(shell git ls-files go.mod '*/go.mod')))
+KUBE      := internal/test/e2e/kube/
 CODE       = $(filter-out $(KUBE),$(foreach dir,$(MODULES),$(if $(wildcard $(dir)*.go),$(dir))))
 # Every shell script, whatever it is called.
 SCRIPTS    = $(shell git grep -lE '^\#!.*\bbash$$')
@@ -132,17 +132,17 @@ demo: ## show the main job, from source to a running server and back to none
 	@$(LIKE) $(GO) run ./internal/demo/cmd/demo
 
 contract: ## compare the simulator with real OpenStack services (Debian 12, root; starts lab/openstack)
-	$(GO) test -count=1 -tags contract -timeout 30m ./internal/contract/...
+	$(GO) test -count=1 -tags contract -timeout 30m ./internal/test/contract/...
 
 interop: ## compare with cosign and the runner's installer (builds and starts lab/sigstore)
-	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/interop/... ./packager/internal/signer ./installer/internal/trust
+	$(GO) test -count=1 -p 1 -tags interop -timeout 60m ./internal/test/interop/... ./packager/internal/signer ./installer/internal/trust
 
 e2e: ## run the artifact in real container software and GitLab Runner (Debian packages, root); KUBELET=1: in a kubelet, too; E2E_RUNNERS: jobs in bad weather instead
 	@test -n '$(E2E_RUNNERS)' || (cd $(KUBE) && $(LINT) run ./...)
-	E2E_KUBELET='$(KUBELET)' E2E_RUNNERS='$(E2E_RUNNERS)' $(GO) test -count=1 -tags e2e -timeout 90m -v $(if $(E2E_RUNNERS),-run,-skip) '^TestRunners$$' ./internal/e2e
+	E2E_KUBELET='$(KUBELET)' E2E_RUNNERS='$(E2E_RUNNERS)' $(GO) test -count=1 -tags e2e -timeout 90m -v $(if $(E2E_RUNNERS),-run,-skip) '^TestRunners$$' ./internal/test/e2e
 
 fixtures: ## write the recorded signatures used by tests anew
-	$(GO) generate ./internal/trusttest/...
+	$(GO) generate ./internal/test/trusttest/...
 
 docs: ## write the generated reference pages
 	$(GO) test -count=1 -run 'TestReferenceIsFresh|TestOutputPageIsFresh|TestRegistries$$' ./cmd/fleeting-plugin -update
@@ -156,7 +156,7 @@ pictures: ## draw the pictures of the docs, and record the demo on a terminal (g
 	$(GO) run ./internal/recording/cmd/record -o docs/recordings/demo -title 'The main job, from source to a running server' $(GO) run ./internal/demo/cmd/demo
 
 release-rehearsal: ## run release.yml against services on loopback, and break it (lab/sigstore)
-	$(GO) test -count=1 -tags rehearsal -timeout 180m -v ./internal/rehearsal/...
+	$(GO) test -count=1 -tags rehearsal -timeout 180m -v ./internal/test/rehearsal/...
 
 include release.mk
 

@@ -69,7 +69,7 @@ release-references: ## print what a release is published as
 	@printf '%s\n' "$$RELEASE_REF" "$$IMAGE_REF"
 
 release-ready: ## release: see that CHANGELOG.md and the docs name VERSION
-	$(GO) test -count=1 -run '^TestDocsNameTheRelease$$' ./internal/docstest -release "$$VERSION"
+	$(GO) test -count=1 -run '^TestDocsNameTheRelease$$' ./internal/test/docstest -release "$$VERSION"
 
 # What the release shows beside the registry, and what vouches for it.
 SHOWN     := $(BUILD)/dist/bin

@@ -10,9 +10,9 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/plugintest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // TestRegistryErrors breaks every request for a signature in every way. What is

@@ -14,7 +14,7 @@ import (
 	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 )
 
 // dialed says where connections to addresses without a registry really go.

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 const mirroredPlugins = 5

@@ -18,9 +18,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/plugintest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // processes is a registry with a signed plugin, and a way to install it in

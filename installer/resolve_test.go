@@ -10,8 +10,8 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/plugintest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 )
 
 // TestResolveTags publishes some versions and asks for constraints.

@@ -11,8 +11,8 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/plugintest"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/plugintest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // imageOf is what docker build makes, with the version where sayVersion puts it.

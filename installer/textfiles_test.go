@@ -10,7 +10,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // TestTextFiles: what editors and shells of Windows write. Notepad and Windows

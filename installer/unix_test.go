@@ -17,7 +17,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 )
 
 // TestExecutedMeanwhile starts the plugin in a loop while processes install it:

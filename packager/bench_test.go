@@ -19,7 +19,7 @@ import (
 
 	"gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/releaser"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 	"github.com/radome-io/fleeting-plugin-openstack/packager/dist"

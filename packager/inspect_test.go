@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	runner "gitlab.com/gitlab-org/fleeting/fleeting-artifact/pkg/installer"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/secureurl"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/test/sampleplugin"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )

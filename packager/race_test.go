@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 

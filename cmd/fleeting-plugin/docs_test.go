@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/cli"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/docstest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/docstest"
 )
 
 // TestDocumentedCommands parses every fleeting-plugin command of the

@@ -11,7 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/rehearsal/actions"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/rehearsal/actions"
 )
 
 // TestPipelines runs the scripts of the GitHub Action and of the GitLab component,

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 )
 
 // helpers puts credential helpers into a folder of its own, and that into PATH. They

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 )
 
 // TestRetryAfter is INTEROP 10: a registry that limits its clients is asked no

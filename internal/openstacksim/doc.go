@@ -25,6 +25,6 @@
 // commands run as the user of this process. Only ever listen on loopback.
 //
 // The answers follow the release Zed of OpenStack; the contract suite
-// (internal/contract) runs the same cases on the real services. The package
+// (internal/test/contract) runs the same cases on the real services. The package
 // imports no OpenStack client, and nothing of the plugin that is tested with it.
 package openstacksim

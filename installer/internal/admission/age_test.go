@@ -10,7 +10,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // TestAgeOfThreshold: with a threshold of two, both signatures must be old

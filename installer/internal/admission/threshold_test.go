@@ -12,7 +12,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // twoRefs is a sample that two runs of one workflow signed, at the refs v1.2.3

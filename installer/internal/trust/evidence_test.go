@@ -11,7 +11,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // The format package may not import cosign, so that it repeats cosign's names.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // FuzzVerify feeds evidence of every form to a key and to an identity. Nothing

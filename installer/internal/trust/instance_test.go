@@ -32,7 +32,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/root"
 	"github.com/transparency-dev/merkle/rfc6962"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // Who signs in an instance, and when.

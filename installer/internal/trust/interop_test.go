@@ -15,8 +15,8 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/interop/siglab"
 )
 
 // cosignIsWrong lists the samples that `cosign verify` accepts and we do not:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // requirements are the policies of the matrix, by name.

@@ -25,7 +25,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/verify"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // The oracle judges evidence with cosign and sigstore-go, which this package does

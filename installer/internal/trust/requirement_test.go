@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 func TestRequireKeyRefuses(t *testing.T) {

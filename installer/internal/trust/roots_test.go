@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 )
 
 // withoutRekor2 is the lab's trusted root as it was before its Rekor v2: as the

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/packager"
 )
 

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/openstacksim"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/registrytest"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/test/reducedrunner"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/registrytest"
 )
 
 // TestPrepareRunner builds the runner for [TestRunner], as [TestPrepare] builds the
@@ -27,7 +27,7 @@ func TestPrepareRunner(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	module, err := filepath.Abs("../../e2e/runner")
+	module, err := filepath.Abs("../e2e/runner")
 	if err != nil {
 		t.Fatal(err)
 	}

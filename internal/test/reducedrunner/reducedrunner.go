@@ -1,5 +1,5 @@
 // Package reducedrunner builds what can be had of GitLab Runner: the command in
-// internal/e2e/runner, with a copy of its scaling library that has what the runner
+// internal/test/e2e/runner, with a copy of its scaling library that has what the runner
 // asks of later ones.
 //
 // It is for tests only. It downloads modules, and does not say how far it is.
@@ -29,7 +29,7 @@ func Environment() []string {
 }
 
 // Prepare writes what a build needs into the folder work, which it makes, and
-// returns the arguments of go build. module is the folder internal/e2e/runner, in
+// returns the arguments of go build. module is the folder internal/test/e2e/runner, in
 // which go build is to run.
 func Prepare(ctx context.Context, module, work string) ([]string, error) {
 	from, err := downloaded(ctx, module, taskscalerModule)

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/radome-io/fleeting-plugin-openstack/internal/interop/siglab"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/trusttest"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/interop/siglab"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/test/trusttest"
 	"github.com/radome-io/fleeting-plugin-openstack/packager/internal/signer"
 )
 
