@@ -3,6 +3,7 @@
 package rehearsal_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -26,6 +27,10 @@ func (r *rehearsed) breaks(t *testing.T, job string) {
 	whole, content := r.runner.Workflow, read(t, filepath.Join(r.source, ".github", "workflows", "release.yml"))
 	defer func() { r.runner.Workflow = whole }()
 	before, shown := r.published(t), r.github.state()
+	// A higher version is there, whose tag a shallow checkout lacks: what is shown is
+	// not the latest release.
+	git(t, r.source, "tag", "v9999.0.0", "HEAD^")
+	defer git(t, r.source, "tag", "--delete", "v9999.0.0")
 	mutants := actions.Mutants(content)
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(mutants)), func(name string) bool {
 		return !strings.HasPrefix(name, job+": ") || r.readable(t, mutants[name]) == nil
@@ -37,6 +42,9 @@ func (r *rehearsed) breaks(t *testing.T, job string) {
 			r.runner.Keep("build", "rebuild")
 		}
 		err := r.from(t, job)
+		if err == nil && r.github.forget() == r.tag {
+			err = errors.New("GitHub shows it as the latest release, and it is not")
+		}
 		if err == nil {
 			t.Errorf("the rehearsal succeeds %s", name)
 		}

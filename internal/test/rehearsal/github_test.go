@@ -224,3 +224,12 @@ func (g *github) state() map[string]string {
 	}
 	return state
 }
+
+// forget removes every release, and returns the tag of the latest.
+func (g *github) forget() string {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	latest := g.latest
+	g.releases, g.latest = nil, ""
+	return latest
+}
