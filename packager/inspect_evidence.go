@@ -272,7 +272,7 @@ func readStatement(payload []byte) (InspectedAttestation, error) {
 	a := InspectedAttestation{PredicateType: st.PredicateType}
 	var p predicate
 	if st.PredicateType != PredicateProvenance || jsonbound.Check(st.Predicate, provenanceValues) != nil || json.Unmarshal(st.Predicate, &p) != nil {
-		return a, nil
+		return a, nil //nolint:nilerr // it has no claims that we can read
 	}
 	internal := p.BuildDefinition.InternalParameters
 	a.Claims = &ProvenanceClaims{Builder: p.RunDetails.Builder.ID, LDFlags: internal.Go.LDFlags}

@@ -70,7 +70,7 @@ func build(out, name string, env ...string) error {
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return err
 	}
-	cmd := exec.Command("go", "build", "-trimpath", "-o", out, "github.com/radome-io/fleeting-plugin-openstack/cmd/"+name)
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-o", out, "github.com/radome-io/fleeting-plugin-openstack/cmd/"+name)
 	cmd.Env = append(os.Environ(), append([]string{"CGO_ENABLED=0"}, env...)...)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building %s: %w\n%s", name, err, text)

@@ -96,12 +96,12 @@ func tunnel(w http.ResponseWriter, r *http.Request, target string) {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	defer server.Close()
+	defer server.Close() //nolint:errcheck // what counts has been copied
 	client, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		return
 	}
-	defer client.Close()
+	defer client.Close() //nolint:errcheck // as above
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
@@ -109,7 +109,9 @@ func tunnel(w http.ResponseWriter, r *http.Request, target string) {
 	go func() {
 		defer close(done)
 		_, _ = io.Copy(server, buffered)
-		_ = server.(*net.TCPConn).CloseWrite()
+		if half, ok := server.(*net.TCPConn); ok {
+			_ = half.CloseWrite()
+		}
 	}()
 	_, _ = io.Copy(client, server)
 	_ = client.Close()
@@ -198,34 +200,42 @@ func forwardTo(t *testing.T, address string) http.Handler {
 // It has no referrers API, so that signatures and attestations are among the tags.
 func published(t *testing.T, repositories ...string) map[string]string {
 	t.Helper()
-	get := func(path string) *http.Response {
+	client := http.Client{Timeout: time.Minute}
+	get := func(path string) (header http.Header, body []byte) {
 		t.Helper()
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+siglab.Registry+"/v2/"+path, http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
 		req.Header.Set("Accept", "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json")
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = resp.Body.Close() })
-		return resp
+		defer resp.Body.Close()
+		if resp.StatusCode == http.StatusNotFound {
+			return nil, nil
+		}
+		if body, err = io.ReadAll(resp.Body); err != nil {
+			t.Fatal(err)
+		}
+		return resp.Header, body
 	}
 	state := map[string]string{}
 	for _, name := range repositories {
 		var list struct {
 			Tags []string `json:"tags"`
 		}
-		resp := get(name + "/tags/list")
-		if resp.StatusCode == http.StatusNotFound {
+		header, body := get(name + "/tags/list")
+		if header == nil {
 			continue
 		}
-		if err := json.NewDecoder(resp.Body).Decode(&list); err != nil {
+		if err := json.Unmarshal(body, &list); err != nil {
 			t.Fatal(err)
 		}
 		for _, tag := range list.Tags {
-			state[name+":"+tag] = get(name + "/manifests/" + tag).Header.Get("Docker-Content-Digest")
+			header, _ := get(name + "/manifests/" + tag)
+			state[name+":"+tag] = header.Get("Docker-Content-Digest")
 		}
 	}
 	return state

@@ -315,7 +315,7 @@ func tagged(t *testing.T, dir string) (clone, tag string) {
 		t.Fatal(err)
 	}
 	git(t, "", "clone", "-q", "--no-hardlinks", top, dir)
-	for _, have := range strings.Fields(git(t, dir, "tag", "--points-at", "HEAD")) {
+	for have := range strings.FieldsSeq(git(t, dir, "tag", "--points-at", "HEAD")) {
 		if strings.HasPrefix(have, "v") {
 			t.Logf("the commit has the tag %s", have)
 			return dir, have

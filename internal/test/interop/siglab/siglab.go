@@ -51,7 +51,7 @@ type Lab struct {
 
 // opened is the lab that this process has seen running: its scripts look at
 // every program and service, which takes seconds on a busy machine.
-var opened struct {
+var opened struct { //nolint:gochecknoglobals // once in a process
 	sync.Mutex
 	lab *Lab
 }
