@@ -59,8 +59,8 @@ func TestOtherNameNeedsItsRule(t *testing.T) {
 		}
 		mustBeEmpty(t, i.Folder().Dir())
 	}
-	refused("unsigned", strict, installer.ErrUnsigned)
-	refused("unsigned", unruled, installer.ErrNoRule)
+	refused("unsigned", strict, installer.Reason("unsigned"))
+	refused("unsigned", unruled, installer.Reason("no-rule"))
 	plugintest.Sign(t, layout, other, published.Index)
 	i = newInstaller(t, policy, installer.WithSource(installer.FromLayout(layout.Name())))
 	refused("signed by another key", strict, installer.ErrRefused)
@@ -86,8 +86,8 @@ func TestOtherNameNeedsItsRule(t *testing.T) {
 		policy installer.Policy
 		want   error
 	}{
-		"a rule for one name only": {policyOf(t, installer.Rule{Scope: "lax.test/**", UnsafeUnsigned: true}), installer.ErrNoRule},
-		"another key for its name": {policyOf(t, installer.Rule{Scope: "lax.test/**", UnsafeUnsigned: true}, installer.Rule{Scope: "strict.test/**", Signers: []installer.Signer{signerOf(t, other)}}), installer.ErrOtherPolicy},
+		"a rule for one name only": {policyOf(t, installer.Rule{Scope: "lax.test/**", UnsafeUnsigned: true}), installer.Reason("no-rule")},
+		"another key for its name": {policyOf(t, installer.Rule{Scope: "lax.test/**", UnsafeUnsigned: true}, installer.Rule{Scope: "strict.test/**", Signers: []installer.Signer{signerOf(t, other)}}), installer.Reason("other-policy")},
 	} {
 		if err := changed.policy.Allows(list[0]); !errors.Is(err, changed.want) || !errors.Is(err, installer.ErrRefused) {
 			t.Errorf("%s: %v; want %v", name, err, changed.want)
@@ -95,7 +95,7 @@ func TestOtherNameNeedsItsRule(t *testing.T) {
 	}
 	upgraded := list[0]
 	upgraded.Receipt.Reference = reference(t, "other.test/team/plugin:1")
-	if _, err := i.Upgrade(t.Context(), upgraded, installer.ChangeOptions{}); !errors.Is(err, installer.ErrNoRule) {
+	if _, err := i.Upgrade(t.Context(), upgraded, installer.ChangeOptions{}); !errors.Is(err, installer.Reason("no-rule")) {
 		t.Errorf("upgrade from a name without a rule: %v", err)
 	}
 }

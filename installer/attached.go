@@ -172,7 +172,7 @@ func (m *mirror) tolerate(ctx context.Context, subject digest.Digest, err error)
 		failures = joined.Unwrap()
 	}
 	for _, failure := range failures {
-		hostile := slices.ContainsFunc([]error{ErrTooLarge, ErrMismatch, ErrNotFound, artifact.ErrInvalid},
+		hostile := slices.ContainsFunc([]error{ErrBadContent, ErrNotFound, artifact.ErrInvalid},
 			func(kind error) bool { return errors.Is(failure, kind) })
 		if !hostile {
 			return failure
@@ -338,7 +338,7 @@ func (m *mirror) merge(ctx context.Context, t tagged) error {
 			err = m.pushLayers(ctx, t.tag, append(there, missing...))
 		}
 		if errors.Is(err, ociregistry.ErrImmutable) {
-			return fmt.Errorf("%w: it has other signatures there, and none can be added: %w", ErrOccupied, err)
+			return fmt.Errorf("%w: it has other signatures there, and none can be added: %w", errOccupied, err)
 		}
 		if err != nil {
 			return err
@@ -367,7 +367,7 @@ func (m *mirror) layersThere(ctx context.Context, tag string) ([]ocispec.Descrip
 	}
 	manifest, err := artifact.DecodeManifest(desc.MediaType, content)
 	if err != nil {
-		return nil, fmt.Errorf("%w: what is there has no signatures to add to: %w", ErrOccupied, err)
+		return nil, fmt.Errorf("%w: what is there has no signatures to add to: %w", errOccupied, err)
 	}
 	return manifest.Layers, nil
 }
@@ -379,7 +379,7 @@ func (m *mirror) pushLayers(ctx context.Context, tag string, layers []ocispec.De
 	}
 	for _, blob := range []artifact.Document{config, manifest} {
 		if int64(len(blob.Content)) > artifact.ManifestLimit {
-			return fmt.Errorf("%w: with what is there, a manifest of %d bytes", ErrTooLarge, len(blob.Content))
+			return fmt.Errorf("%w: with what is there, a manifest of %d bytes", errTooLarge, len(blob.Content))
 		}
 	}
 	_, err = m.to.PushBlob(ctx, config.Descriptor, func() (io.ReadCloser, error) {

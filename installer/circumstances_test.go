@@ -39,8 +39,8 @@ func TestPolicyChanged(t *testing.T) {
 	if _, err := newInstaller(t, trusting(t, other), folder).Ensure(t.Context(), ref, opts); !errors.Is(err, installer.ErrRefused) {
 		t.Errorf("another key is trusted: got %v; want ErrRefused", err)
 	}
-	if _, err := newInstaller(t, installer.Policy{}, folder).Ensure(t.Context(), ref, opts); !errors.Is(err, installer.ErrNoRule) {
-		t.Errorf("the zero policy: got %v; want ErrNoRule", err)
+	if _, err := newInstaller(t, installer.Policy{}, folder).Ensure(t.Context(), ref, opts); !errors.Is(err, installer.Reason("no-rule")) {
+		t.Errorf("the zero policy: got %v; want no-rule", err)
 	}
 }
 
@@ -154,11 +154,11 @@ func TestMirrorsThatNeverCount(t *testing.T) {
 		"team": "mirror.test", "": "mirror.test", "https://registry.test": "mirror.test", "registry.test/": "mirror.test",
 		"registry.test": "mirror", "registry.test/a": "mirror.test/A", "registry.test/b": "", "registry.test/c": "mirror.test/c:1",
 	} {
-		if _, err := installer.WithMirrors(open, map[string]string{from: to}); !errors.Is(err, installer.ErrInvalidReference) {
+		if _, err := installer.WithMirrors(open, map[string]string{from: to}); !errors.Is(err, installer.Reason("reference")) {
 			t.Errorf("%s=%s: %v", from, to, err)
 		}
 	}
-	if _, err := installer.WithMirrors(open, map[string]string{"docker.io/x": "a.test", "index.docker.io/x": "b.test"}); !errors.Is(err, installer.ErrInvalidReference) {
+	if _, err := installer.WithMirrors(open, map[string]string{"docker.io/x": "a.test", "index.docker.io/x": "b.test"}); !errors.Is(err, installer.Reason("reference")) {
 		t.Errorf("twice: %v", err)
 	}
 	mirrors, err := installer.WithMirrors(open, map[string]string{

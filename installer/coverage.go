@@ -21,7 +21,7 @@ import (
 // one stands in for it, which [Installer.InstallVerified] refuses.
 //
 // Evidence that is about one platform's manifest only is a refusal that matches
-// [ErrOnePlatform]; other errors are those of [Installer.Verify].
+// [ErrRefused] (one-platform); other errors are those of [Installer.Verify].
 func (i *Installer) VerifyAllPlatforms(ctx context.Context, ref Reference) (Verified, error) {
 	verified, err := i.onAnyPlatform().verifyBy(ctx, ref, pick)
 	if err != nil {
@@ -72,7 +72,7 @@ func (i *Installer) vouchedForAll(ctx context.Context, verified Verified) error 
 			return err
 		}
 		return fmt.Errorf("%w: no signature covers index %s, only its manifest for %s",
-			ErrOnePlatform, verified.Index, verified.Platform)
+			errOnePlatform, verified.Index, verified.Platform)
 	}
 	return i.vouched(ctx, verified, func(ocispec.Descriptor) bool { return true })
 }
@@ -131,7 +131,7 @@ func (i *Installer) vouchedEntry(ctx context.Context, verified Verified, rule co
 		if err == nil {
 			_, _, err = p.settleVersion(picked{version: verified.Version, known: true})
 		}
-		if err != nil && !errors.Is(err, ErrNotPlugin) {
+		if err != nil && !errors.Is(err, errNotPlugin) {
 			return err
 		}
 	}

@@ -97,10 +97,10 @@ func TestEvidenceForTheIndex(t *testing.T) {
 	if err != nil || verified.Digest() != p.Index.Digest || verified.Verification.Covers != p.Index.Digest {
 		t.Errorf("%s covers %s, %v; want the index %s", verified.Digest(), verified.Verification.Covers, err, p.Index.Digest)
 	}
-	if _, err := i.InstallVerified(t.Context(), verified, installer.InstallOptions{As: alias}); !errors.Is(err, installer.ErrNoPlatform) {
+	if _, err := i.InstallVerified(t.Context(), verified, installer.InstallOptions{As: alias}); !errors.Is(err, installer.Reason("no-platform")) {
 		t.Errorf("installing what is for another platform: %v", err)
 	}
-	if _, err := i.Verify(t.Context(), ref); !errors.Is(err, installer.ErrNoPlatform) {
+	if _, err := i.Verify(t.Context(), ref); !errors.Is(err, installer.Reason("no-platform")) {
 		t.Errorf("for one platform: %v", err)
 	}
 	if _, err := i.Mirror(t.Context(), ref, newLayout(t), installer.MirrorOptions{}); err != nil {

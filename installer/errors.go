@@ -2,113 +2,175 @@ package installer
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/admission"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
-	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
-// What callers branch on, with [errors.Is]. The errors of [ParseReference] and
-// [ParsePolicy] are beside them.
+// The kinds of errors. Compare with [errors.Is]. [Reasons] returns why, within a
+// kind; the table at [Reason] has them all.
 var (
-	// ErrRefused: the policy does not allow the artifact.
+	// ErrRefused reports that the policy does not allow the artifact, or that
+	// installing or copying it would break a rule: no signature, another signer
+	// than before, an older version than before.
 	ErrRefused = admission.ErrRefused
-	// ErrUnsigned: refused, because no signature was found. It also matches
-	// ErrRefused.
-	ErrUnsigned = admission.ErrUnsigned
-	// ErrNotAttested: refused, because no bundle is about the file. It also matches
-	// ErrRefused.
-	ErrNotAttested = admission.ErrNotAttested
-	// ErrBundle: refused, because a file that should hold sigstore bundles with
-	// statements does not. It also matches ErrRefused.
-	ErrBundle = fmt.Errorf("%w: not a sigstore bundle that makes a statement", ErrRefused)
-	// ErrNoRule: refused, because no rule of the policy is about this plugin. It
-	// also matches ErrRefused.
-	ErrNoRule = errors.New("no rule of the policy matches")
-	// ErrOnePlatform: refused, because the evidence is about the manifest for one
-	// platform, and the index is not signed. It also matches ErrRefused.
-	ErrOnePlatform = fmt.Errorf("%w: the evidence is about one platform only", ErrRefused)
-	// ErrNoAttestation: refused, because an attestation that the rule asks for is
-	// not there, or not as it asks for. It also matches ErrRefused.
-	ErrNoAttestation = admission.ErrNoAttestation
-	// ErrWrongSigner: a signature is there, by a key or an identity that the rule
-	// does not name. A [RefusedError] that matches it matches ErrRefused, too.
-	ErrWrongSigner = trust.ErrWrongSigner
-	// ErrNoSCT: the certificate of a keyless signer lacks the promise of a
-	// certificate log (SCT) that the trusted root has. A [RefusedError] that matches
-	// it matches ErrRefused, too.
-	ErrNoSCT = trust.ErrNoSCT
-	// ErrUnknownLog: refused, because a signature is entered in a transparency log
-	// that its trusted root does not have; a newer root may. It also matches
-	// ErrRefused.
-	ErrUnknownLog = trust.ErrUnknownLog
-	// ErrEvidence: a signature or attestation is there, or may be, and could not
-	// be fetched. The cause, such as ErrUnavailable, matches too.
+	// ErrInvalid reports a reference, platform, policy, lock or configuration that
+	// cannot be used.
+	ErrInvalid = reason.Invalid
+	// ErrNotFound reports a repository, tag, digest, version or platform that is
+	// not published, or a plugin that is not installed or not locked.
+	ErrNotFound = reason.NotFound
+	// ErrDiffers reports that what is installed is not what its receipt or the lock
+	// says, or has no receipt.
+	ErrDiffers = reason.Differs
+	// ErrBadContent reports content from a registry that is hostile, corrupt, too
+	// large or no plugin. It is never installed.
+	ErrBadContent = reason.BadContent
+	// ErrEvidence reports a signature or attestation that is there, or may be, and
+	// could not be fetched. That never counts as "not signed". The cause, such as
+	// ErrUnavailable, matches too.
 	ErrEvidence = evidence.ErrUnavailable
-
-	// ErrNotFound: the registry has no such repository, tag or digest.
-	ErrNotFound = ociregistry.ErrNotFound
-	// ErrNoVersion: no published version satisfies the constraint.
-	ErrNoVersion = errors.New("no version satisfies the constraint")
-	// ErrNoPlatform: the artifact has nothing for the platform.
-	ErrNoPlatform = errors.New("nothing for this platform")
-	// ErrInvalidPlatform: text that names no platform, such as linux/arm64.
-	ErrInvalidPlatform = artifact.ErrPlatform
-	// ErrPartial: the index names manifests that are not there, as in a mirror of
-	// single platforms. It comes as a [PartialError], which matches ErrNotFound, too.
-	ErrPartial = errors.New("not all platforms are there")
-	// ErrNotPlugin: the artifact holds no plugin that could be recognised.
-	ErrNotPlugin = errors.New("not a plugin")
-	// ErrSparse: the registry takes no index without all that it names, so that
-	// single platforms cannot be copied there.
-	ErrSparse = errors.New("the registry insists on every platform that the index names")
-	// ErrOccupied: the place to copy to has the version's tag on other content. A
-	// version never changes, so nothing is copied. It also matches ErrRefused.
-	ErrOccupied = fmt.Errorf("%w: the destination has another artifact of this version", ErrRefused)
-	// ErrNotInstalled: no installed version satisfies the reference.
-	ErrNotInstalled = store.ErrNotInstalled
-	// ErrNoFolder: the installer was made without [WithFolder], so it cannot
-	// install.
-	ErrNoFolder = errors.New("the installer has no folder; use WithFolder")
-	// ErrName: the runner cannot look a plugin up under this name; install it
-	// under another, see [InstallOptions].
-	ErrName = store.ErrName
-
-	// ErrNoSpace: the folder of plugins, or its quota, has no space for it. What
-	// was there before is there still.
+	// ErrNoSpace reports that the folder, or its quota, has no space. Nothing was
+	// changed.
 	ErrNoSpace = errors.New("no space left")
-	// ErrSymlink: a symbolic link or junction in the folder of plugins, where something would
-	// be written or removed through it.
-	ErrSymlink = store.ErrSymlink
 
-	// ErrMismatch: the bytes that came are not those that were asked for.
-	ErrMismatch = ociregistry.ErrDigestMismatch
-	// ErrTooLarge: an index, a manifest or a listing exceeds the limit on such.
-	ErrTooLarge = ociregistry.ErrTooLarge
-	// ErrHostile: the archive has something in it that a plugin has no reason to
-	// have, such as a link or a name that leaves its folder.
-	ErrHostile = untar.ErrUnsafe
-	// ErrLimit: the archive exceeds the limits.
-	ErrLimit = untar.ErrLimit
-	// ErrCorrupt: the archive has the right digest and cannot be read.
-	ErrCorrupt = untar.ErrCorrupt
-	// ErrAnswer: the registry refused a request as invalid, or its answer contradicts
-	// the specification or itself.
-	ErrAnswer = ociregistry.ErrAnswer
-	// ErrUnavailable: the registry could not be reached or answered with an error.
+	// ErrUnavailable reports a registry that could not be reached, or that answered
+	// with an error of its own. Try again later.
 	ErrUnavailable = ociregistry.ErrUnavailable
-	// ErrUnauthorized: the registry wants other credentials.
-	ErrUnauthorized = ociregistry.ErrUnauthorized
-	// ErrForbidden: the credentials do not allow it.
-	ErrForbidden = ociregistry.ErrForbidden
-	// ErrRateLimited: the registry still refused after the retries.
+	// ErrRateLimited reports a registry that still refused after the retries.
 	ErrRateLimited = ociregistry.ErrRateLimited
+	// ErrUnauthorized reports that the registry requires other credentials.
+	ErrUnauthorized = ociregistry.ErrUnauthorized
+	// ErrForbidden reports that the credentials do not allow the request.
+	ErrForbidden = ociregistry.ErrForbidden
+	// ErrAnswer reports a registry that refused a request as invalid, or whose
+	// answer contradicts the specification or itself.
+	ErrAnswer = ociregistry.ErrAnswer
 )
+
+// Reason is the word for why something failed, within a kind. It is data: log it,
+// count it, choose a message by it. As a target of [errors.Is] it matches errors
+// with that reason:
+//
+//	errors.Is(err, installer.Reason("unsigned"))
+//
+// [Reasons] returns the words of an error. A word keeps its meaning; new ones may
+// come.
+//
+//	kind           reason          meaning
+//	ErrRefused     unsigned        no signature was found
+//	               wrong-signer    signed by a key or identity that the rule does not name
+//	               no-attestation  an attestation is missing, or not as the rule requires
+//	               one-platform    one platform is signed, its index is not
+//	               no-sct          no certificate log of the trusted root has the certificate
+//	               unknown-log     the trusted root does not have the transparency log
+//	               no-rule         no rule of the policy is about this plugin
+//	               other-policy    installed under rules that have changed since
+//	               not-attested    no bundle is about the file
+//	               bundle          the file with bundles cannot be read as one
+//	               moved           the version was published again, with other content
+//	               signer-changed  another signer than before
+//	               downgrade       an older version than before
+//	               occupied        the destination has other content for this version
+//	               shadowed        the runner would start another version
+//	               needed          another reference needs the version that would go
+//	ErrInvalid     reference       not a reference, or none that is possible here
+//	               platform        not a platform, such as linux/arm64
+//	               policy          the policy cannot be used
+//	               lock            the lock cannot be read
+//	               runner-config   the runner's configuration cannot be read
+//	               name            the runner cannot look up this name; see InstallOptions.As
+//	               long-path       Windows starts no program with so long a path
+//	               no-folder       the installer was made without WithFolder
+//	ErrNotFound    (none)          the registry has no such repository, tag or digest
+//	               no-version      no published version satisfies the constraint
+//	               no-platform     nothing is published for the platform
+//	               partial         a mirror without this platform; see PartialError
+//	               not-installed   no installed version satisfies the reference
+//	               not-locked      the lock does not have the reference
+//	ErrDiffers     changed         a file is not what the receipt says
+//	               receipt         the receipt cannot be read
+//	               foreign         no receipt: something else installed it
+//	               lock-differs    what is installed does not match the lock
+//	               symlink         a link in the folder, where a file would be written or removed
+//	ErrBadContent  mismatch        other bytes, or another version, than was asked for
+//	               too-large       an index, manifest or listing exceeds its limit
+//	               hostile         an archive with a link, or a name outside its folder
+//	               limit           an archive that exceeds the limits
+//	               corrupt         an archive that cannot be read
+//	               not-plugin      the artifact holds no plugin
+//	ErrAnswer      sparse          the registry accepts no index with missing platforms
+type Reason string
+
+// Error returns the word.
+func (r Reason) Error() string { return string(r) }
+
+// Word returns the word.
+func (r Reason) Word() string { return string(r) }
+
+// Reasons returns why err came up, the outermost reason first. It is empty if the
+// kind says it all. A refusal can have several: a signature by another signer and
+// one in an unknown log.
+func Reasons(err error) []Reason {
+	var reasons []Reason
+	for _, word := range reason.Words(err) {
+		reasons = append(reasons, Reason(word))
+	}
+	return reasons
+}
+
+// The reasons that this package gives itself, and those of others that it wraps or
+// looks for.
+var (
+	errBundle        = refusal("bundle", "not a sigstore bundle that makes a statement")
+	errNoRule        = reason.New(ErrRefused, "no-rule", "no rule of the policy matches")
+	errOtherPolicy   = reason.New(nil, "other-policy", "it was verified by rules that have changed since")
+	errOnePlatform   = refusal("one-platform", "the evidence is about one platform only")
+	errOccupied      = refusal("occupied", "the destination has another artifact of this version")
+	errMoved         = refusal("moved", "the version was published anew")
+	errSignerChanged = refusal("signer-changed", "another signer than before")
+	errDowngrade     = refusal("downgrade", "an older version than before")
+	errShadowed      = refusal("shadowed", "the runner would take another version")
+	errNeeded        = refusal("needed", "another reference needs that version")
+	errUnsigned      = admission.ErrUnsigned
+
+	errInvalidReference = reason.New(ErrInvalid, "reference", "invalid reference")
+	errInvalidPlatform  = artifact.ErrPlatform
+	errInvalidPolicy    = reason.New(ErrInvalid, "policy", "invalid policy")
+	errInvalidLock      = reason.New(ErrInvalid, "lock", "invalid lock")
+	errInvalidConfig    = reason.New(ErrInvalid, "runner-config", "invalid runner configuration")
+	errName             = store.ErrName
+	errLongPath         = reason.New(ErrInvalid, "long-path", "the path is too long")
+	errNoFolder         = reason.New(ErrInvalid, "no-folder", "the installer has no folder; use WithFolder")
+
+	errNoVersion    = reason.New(ErrNotFound, "no-version", "no version satisfies the constraint")
+	errNoPlatform   = reason.New(ErrNotFound, "no-platform", "nothing for this platform")
+	errPartial      = reason.New(ErrNotFound, "partial", "not all platforms are there")
+	errNotInstalled = store.ErrNotInstalled
+	errNotLocked    = reason.New(ErrNotFound, "not-locked", "not in the lock")
+
+	errChanged        = reason.New(ErrDiffers, "changed", "changed since it was installed")
+	errInvalidReceipt = reason.New(ErrDiffers, "receipt", "invalid receipt")
+	errForeign        = reason.New(ErrDiffers, "foreign", "it has no receipt, so something else installed it, such as gitlab-runner fleeting install")
+	errLockDiffers    = reason.New(ErrDiffers, "lock-differs", "does not match the lock")
+
+	errMismatch  = ociregistry.ErrDigestMismatch
+	errTooLarge  = ociregistry.ErrTooLarge
+	errHostile   = untar.ErrUnsafe
+	errLimit     = untar.ErrLimit
+	errCorrupt   = untar.ErrCorrupt
+	errNotPlugin = reason.New(ErrBadContent, "not-plugin", "not a plugin")
+	errSparse    = reason.New(ErrAnswer, "sparse", "the registry insists on every platform that the index names")
+)
+
+func refusal(word, text string) error {
+	return reason.New(ErrRefused, word, ErrRefused.Error()+": "+text)
+}
 
 // Error says what was being done to which plugin when Err came up.
 type Error struct {

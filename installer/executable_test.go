@@ -21,9 +21,9 @@ func TestAnnouncedExecutable(t *testing.T) {
 		announce string
 		want     error
 	}{
-		"another executable": {digest.FromString("another").String(), installer.ErrMismatch},
-		"not a digest":       {"sha256:zz", installer.ErrNotPlugin},
-		"another algorithm":  {digest.SHA512.FromString("x").String(), installer.ErrNotPlugin},
+		"another executable": {digest.FromString("another").String(), installer.Reason("mismatch")},
+		"not a digest":       {"sha256:zz", installer.Reason("not-plugin")},
+		"another algorithm":  {digest.SHA512.FromString("x").String(), installer.Reason("not-plugin")},
 		"not announced":      {"", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestLockedExecutable(t *testing.T) {
 		}
 		entry.Platforms[n].Executable = digest.FromString("another")
 	}
-	if _, err := s.installer.InstallLocked(t.Context(), lock.With(entry), s.ref); !errors.Is(err, installer.ErrMismatch) {
-		t.Errorf("got %v; want ErrMismatch", err)
+	if _, err := s.installer.InstallLocked(t.Context(), lock.With(entry), s.ref); !errors.Is(err, installer.Reason("mismatch")) {
+		t.Errorf("got %v; want mismatch", err)
 	}
 	mustBeEmpty(t, s.installer.Folder().Dir())
 }

@@ -102,7 +102,7 @@ func mustNotDowngrade(t *testing.T, form string, f fault, err error) {
 		t.Error("an unsigned plugin was installed")
 	case err == nil:
 		// The fault was not in the way of the signature.
-	case form != "unsigned" && errors.Is(err, installer.ErrUnsigned) && !f.hides:
+	case form != "unsigned" && errors.Is(err, installer.Reason("unsigned")) && !f.hides:
 		t.Errorf("could not check, and says unsigned: %v", err)
 	case !errors.Is(err, installer.ErrRefused) && !errors.Is(err, installer.ErrEvidence) && !strings.Contains(f.name, "blobs"):
 		t.Errorf("neither refused nor could not check: %v", err)
@@ -125,8 +125,8 @@ func TestBrokenSignatureBlob(t *testing.T) {
 		return b
 	})
 	_, err := newInstaller(t, trusting(t, key)).Verify(t.Context(), reference(t, registry.Host+"/team/plugin:1"))
-	if !errors.Is(err, installer.ErrEvidence) || !errors.Is(err, installer.ErrMismatch) || errors.Is(err, installer.ErrUnsigned) {
-		t.Errorf("got %v; want ErrEvidence for ErrMismatch", err)
+	if !errors.Is(err, installer.ErrEvidence) || !errors.Is(err, installer.Reason("mismatch")) || errors.Is(err, installer.Reason("unsigned")) {
+		t.Errorf("got %v; want ErrEvidence for errMismatch", err)
 	}
 }
 

@@ -35,7 +35,7 @@ const (
 // together. Origin is the file's name, for messages.
 //
 // One that cannot be read spoils them all: whoever meant it to count could not
-// tell otherwise. Errors of that kind match [ErrBundle], others are the reader's.
+// tell otherwise. Errors of that kind match [ErrRefused] (bundle), others are the reader's.
 func ReadBundles(r io.Reader, origin string) ([]Bundle, error) {
 	limited := &io.LimitedReader{R: r, N: maxBundlesFile + 1}
 	decoder := json.NewDecoder(limited)
@@ -44,7 +44,7 @@ func ReadBundles(r io.Reader, origin string) ([]Bundle, error) {
 		var payload json.RawMessage
 		err := decoder.Decode(&payload)
 		if limited.N <= 0 {
-			return nil, fmt.Errorf("%s: %w: longer than %d bytes", origin, ErrBundle, maxBundlesFile)
+			return nil, fmt.Errorf("%s: %w: longer than %d bytes", origin, errBundle, maxBundlesFile)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -53,19 +53,19 @@ func ReadBundles(r io.Reader, origin string) ([]Bundle, error) {
 			return nil, err
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", origin, ErrBundle, err)
+			return nil, fmt.Errorf("%s: %w: %w", origin, errBundle, err)
 		}
 		if len(bundles) == maxBundles || len(payload) > maxBundle {
-			return nil, fmt.Errorf("%s: %w: more than %d bundles, or one of more than %d bytes", origin, ErrBundle, maxBundles, maxBundle)
+			return nil, fmt.Errorf("%s: %w: more than %d bundles, or one of more than %d bytes", origin, errBundle, maxBundles, maxBundle)
 		}
 		b := Bundle{evidence: trust.Evidence{Format: trust.FormatBundle, Payload: payload, Origin: origin}}
 		if b.subjects, err = b.evidence.Subjects(); err != nil {
-			return nil, fmt.Errorf("%s: %w: %w", origin, ErrBundle, err)
+			return nil, fmt.Errorf("%s: %w: %w", origin, errBundle, err)
 		}
 		bundles = append(bundles, b)
 	}
 	if len(bundles) == 0 {
-		return nil, fmt.Errorf("%s: %w: empty", origin, ErrBundle)
+		return nil, fmt.Errorf("%s: %w: empty", origin, errBundle)
 	}
 	return bundles, nil
 }
@@ -102,10 +102,10 @@ type VerifiedFile struct {
 //
 // The file is read once, to its end, and in no more memory for being large.
 // Nothing is asked over the network. Refusals match [ErrRefused], and
-// [ErrNotAttested] if no bundle is about the file.
+// [ErrRefused] (not-attested) if no bundle is about the file.
 func (i *Installer) VerifyFile(ctx context.Context, as Reference, file io.Reader, bundles ...Bundle) (VerifiedFile, error) {
 	if as.IsZero() {
-		return VerifiedFile{}, fmt.Errorf("%w: empty", ErrInvalidReference)
+		return VerifiedFile{}, fmt.Errorf("%w: empty", errInvalidReference)
 	}
 	rule, err := i.policy.ruleFor(as.Name())
 	if err != nil {

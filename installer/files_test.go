@@ -53,8 +53,8 @@ func TestVerifyFileLab(t *testing.T) {
 			if (err == nil) != want || err != nil && !errors.Is(err, installer.ErrRefused) {
 				t.Errorf("%s by %s: %v; want accepted = %v", sample.Name, by, err, want)
 			}
-			if len(bundles) == 0 && !errors.Is(err, installer.ErrNotAttested) {
-				t.Errorf("%s by %s: %v; want ErrNotAttested", sample.Name, by, err)
+			if len(bundles) == 0 && !errors.Is(err, installer.Reason("not-attested")) {
+				t.Errorf("%s by %s: %v; want not-attested", sample.Name, by, err)
 			}
 			if err == nil {
 				accepted++
@@ -119,7 +119,7 @@ func TestVerifyFileGitHub(t *testing.T) {
 		if c.ok != (err == nil) || err != nil && !errors.Is(err, installer.ErrRefused) {
 			t.Errorf("%s: %v; want accepted = %v", name, err, c.ok)
 		}
-		if _, err := i.VerifyFile(t.Context(), reference(t, "registry.example.com/x"), bytes.NewReader(content), bundles...); !errors.Is(err, installer.ErrNoRule) {
+		if _, err := i.VerifyFile(t.Context(), reference(t, "registry.example.com/x"), bytes.NewReader(content), bundles...); !errors.Is(err, installer.Reason("no-rule")) {
 			t.Errorf("%s: without a rule: %v", name, err)
 		}
 		changed := append(slices.Clone(content), '\n')
@@ -155,18 +155,18 @@ func TestVerifyFileRefuses(t *testing.T) {
 		bundles []installer.Bundle
 		want    error
 	}{
-		"no bundle":           {trusted, ref, nil, installer.ErrNotAttested},
-		"zero bundle":         {trusted, ref, []installer.Bundle{{}}, installer.ErrNotAttested},
-		"zero reference":      {trusted, installer.Reference{}, good, installer.ErrInvalidReference},
-		"zero policy":         {newInstaller(t, installer.Policy{}), ref, good, installer.ErrNoRule},
+		"no bundle":           {trusted, ref, nil, installer.Reason("not-attested")},
+		"zero bundle":         {trusted, ref, []installer.Bundle{{}}, installer.Reason("not-attested")},
+		"zero reference":      {trusted, installer.Reference{}, good, installer.Reason("reference")},
+		"zero policy":         {newInstaller(t, installer.Policy{}), ref, good, installer.Reason("no-rule")},
 		"no verification":     {newInstaller(t, installer.UnsafeNoVerification()), ref, good, installer.ErrRefused},
 		"another key":         {newInstaller(t, trusting(t, trusttest.NewKey(t))), ref, good, installer.ErrRefused},
 		"a signature":         {trusted, ref, bundle(key.SignBundle(t, d)), installer.ErrRefused},
 		"a bill of materials": {trusted, ref, bundle(key.AttestBundle(t, d, trusttest.PredicateSPDX, `{}`)), installer.ErrRefused},
 		"unreadable":          {trusted, ref, bundle(key.AttestBundle(t, d, trusttest.PredicateSLSA, `{"runDetails":1}`)), installer.ErrRefused},
-		"another file":        {trusted, ref, bundle(key.AttestBundle(t, digest.FromString("x"), trusttest.PredicateSLSA, `{}`)), installer.ErrNotAttested},
+		"another file":        {trusted, ref, bundle(key.AttestBundle(t, digest.FromString("x"), trusttest.PredicateSLSA, `{}`)), installer.Reason("not-attested")},
 		"another hash": {trusted, ref, bundle(key.BundleOf(t, "application/vnd.in-toto+json", bytes.ReplaceAll(
-			trusttest.Statement(d, trusttest.PredicateSLSA, `{}`), []byte("sha256"), []byte("sha512")))), installer.ErrNotAttested},
+			trusttest.Statement(d, trusttest.PredicateSLSA, `{}`), []byte("sha256"), []byte("sha512")))), installer.Reason("not-attested")},
 	} {
 		if v, err := c.i.VerifyFile(t.Context(), c.as, strings.NewReader("content"), c.bundles...); !errors.Is(err, c.want) || v.Digest != "" {
 			t.Errorf("%s: %+v, %v; want %v", name, v, err, c.want)
@@ -208,7 +208,7 @@ func TestReadBundles(t *testing.T) {
 		"a huge one":          `{"a":"` + strings.Repeat("x", 17<<20) + `"}`,
 		"too long":            strings.Repeat(" ", 65<<20),
 	} {
-		if bundles, err := installer.ReadBundles(strings.NewReader(text), name); !errors.Is(err, installer.ErrBundle) || !errors.Is(err, installer.ErrRefused) || bundles != nil {
+		if bundles, err := installer.ReadBundles(strings.NewReader(text), name); !errors.Is(err, installer.Reason("bundle")) || !errors.Is(err, installer.ErrRefused) || bundles != nil {
 			t.Errorf("%s: %d bundles, %v", name, len(bundles), err)
 		}
 	}

@@ -18,12 +18,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/places"
 )
 
-// ErrChanged is an installed plugin that is not what its receipt says.
-var ErrChanged = errors.New("changed since it was installed")
-
-// ErrForeign reports an installed plugin of which nothing is known.
-var ErrForeign = errors.New("it has no receipt, so something else installed it, such as gitlab-runner fleeting install")
-
 // Folder is a folder with installed plugins, in the runner's layout. It answers
 // without any network, and it needs no policy.
 type Folder struct{ store *store.Store }
@@ -80,7 +74,7 @@ func (i Installed) complete() error {
 	}
 	for _, file := range i.Receipt.Files {
 		if file.Name == i.Receipt.Executable && file.Size != info.Size() {
-			return fmt.Errorf("%s has %d bytes, its receipt says %d: %w", i.Path, info.Size(), file.Size, ErrChanged)
+			return fmt.Errorf("%s has %d bytes, its receipt says %d: %w", i.Path, info.Size(), file.Size, errChanged)
 		}
 	}
 	return nil
@@ -92,7 +86,7 @@ func (i Installed) complete() error {
 //
 // It knows only what this package installed, completely; the runner also takes
 // what others put there, see [Folder.RunnerTakes]. Without a match the error is
-// [ErrNotInstalled].
+// [ErrNotFound] (not-installed).
 func (f *Folder) LookPath(ref Reference) (string, error) {
 	found, err := f.find(ref, "")
 	return found.Path, failed("looking for", ref.String(), err)
@@ -113,9 +107,9 @@ func (f *Folder) find(ref Reference, as string) (Installed, error) {
 		return fitting[len(fitting)-1], nil
 	}
 	if broken != nil {
-		return Installed{}, fmt.Errorf("%w as it was: %s", ErrNotInstalled, broken.Error())
+		return Installed{}, fmt.Errorf("%w as it was: %s", errNotInstalled, broken.Error())
 	}
-	return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+	return Installed{}, fmt.Errorf("%w in %s", errNotInstalled, f.Dir())
 }
 
 // fitting gives all complete versions that satisfy a reference, smallest first, and
@@ -213,7 +207,7 @@ func InstalledAt(path string) (Installed, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
-	return Installed{}, failed("looking at", path, fmt.Errorf("%w: no receipt there", ErrNotInstalled))
+	return Installed{}, failed("looking at", path, fmt.Errorf("%w: no receipt there", errNotInstalled))
 }
 
 // maxDepthOfFiles is how far above a file the receipt of its plugin is looked for.
@@ -221,7 +215,7 @@ const maxDepthOfFiles = 8
 
 // Verify reads an installed version again and compares every file with the
 // receipt: content, mode, and that there is nothing else. Differences match
-// [ErrChanged]; a version without a receipt is [ErrForeign]. It does not ask who
+// [ErrDiffers] (changed); a version without a receipt is [ErrDiffers] (foreign). It does not ask who
 // signed; the receipt says who did.
 func (i Installed) Verify(ctx context.Context) error {
 	if i.Foreign {
@@ -243,10 +237,10 @@ func (i Installed) Verify(ctx context.Context) error {
 // whyForeign tells a version without a receipt from one whose receipt was altered.
 func (i Installed) whyForeign() error {
 	_, err := store.ReadReceipt(i.Dir)
-	if errors.Is(err, ErrNotInstalled) || errors.Is(err, fs.ErrNotExist) {
-		return ErrForeign
+	if errors.Is(err, errNotInstalled) || errors.Is(err, fs.ErrNotExist) {
+		return errForeign
 	}
-	return fmt.Errorf("%w: it has a receipt that is not its own", ErrChanged)
+	return fmt.Errorf("%w: it has a receipt that is not its own", errChanged)
 }
 
 // maxReplaced is how often a version is read because it was installed anew
@@ -297,7 +291,7 @@ func (i Installed) compare(ctx context.Context, root *os.Root) error {
 	}
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() && !expected[name] {
-			problems = append(problems, fmt.Errorf("%s: %w: it was not installed", filepath.Join(i.Dir, name), ErrChanged))
+			problems = append(problems, fmt.Errorf("%s: %w: it was not installed", filepath.Join(i.Dir, name), errChanged))
 		}
 		return err
 	})
@@ -307,16 +301,16 @@ func (i Installed) compare(ctx context.Context, root *os.Root) error {
 func verifyFile(ctx context.Context, root *os.Root, file ReceiptFile) (err error) {
 	info, err := root.Lstat(file.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: it is missing", ErrChanged)
+		return fmt.Errorf("%w: it is missing", errChanged)
 	}
 	if err != nil {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%w: it is no longer a regular file", ErrChanged)
+		return fmt.Errorf("%w: it is no longer a regular file", errChanged)
 	}
 	if mode := fmt.Sprintf("%04o", info.Mode().Perm()); mode != file.Mode && runtime.GOOS != "windows" {
-		return fmt.Errorf("%w: mode is %s, was %s", ErrChanged, mode, file.Mode)
+		return fmt.Errorf("%w: mode is %s, was %s", errChanged, mode, file.Mode)
 	}
 	var content *os.File
 	err = durable.WhileInUse(func() error {
@@ -332,7 +326,7 @@ func verifyFile(ctx context.Context, root *os.Root, file ReceiptFile) (err error
 		return err
 	}
 	if got != file.Digest {
-		return fmt.Errorf("%w: digest is %s, was %s", ErrChanged, got, file.Digest)
+		return fmt.Errorf("%w: digest is %s, was %s", errChanged, got, file.Digest)
 	}
 	return nil
 }
@@ -358,7 +352,7 @@ func digestOf(ctx context.Context, r io.Reader, algorithm digest.Algorithm) (dig
 // Uninstall removes one installed version of a plugin: that which the reference
 // stands for, as [Folder.Find] finds it. A version that something else put there
 // is removed if the reference names exactly that one. Without a match the error is
-// [ErrNotInstalled].
+// [ErrNotFound] (not-installed).
 func (f *Folder) Uninstall(ctx context.Context, ref Reference) (Installed, error) {
 	found, err := f.uninstall(ctx, ref)
 	return found, failed("uninstalling", ref.String(), err)
@@ -375,7 +369,7 @@ func (f *Folder) uninstall(ctx context.Context, ref Reference) (_ Installed, err
 	}
 	defer func() { err = errors.Join(err, lock.Release()) }()
 	found, err := f.find(ref, "")
-	if errors.Is(err, ErrNotInstalled) && !ref.Pinned() {
+	if errors.Is(err, errNotInstalled) && !ref.Pinned() {
 		found, err = f.findForeign(plugin, ref)
 	}
 	if err != nil {
@@ -389,7 +383,7 @@ func (f *Folder) findForeign(plugin store.Plugin, ref Reference) (Installed, err
 	constraint, _ := ref.Constraint()
 	exact, ok := constraint.Exact()
 	if !ok {
-		err := fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+		err := fmt.Errorf("%w in %s", errNotInstalled, f.Dir())
 		if taken, found := f.runnerTakes(ref); found == nil && taken.Foreign {
 			err = fmt.Errorf("%w; to remove %s, which something else installed, name that version", err, taken.Receipt.Version)
 		}

@@ -39,11 +39,11 @@ func TestTakeOver(t *testing.T) {
 		t.Fatalf("%+v, %v", list, err)
 	}
 	var failed *installer.Error
-	if err := list[0].Verify(t.Context()); !errors.Is(err, installer.ErrForeign) || errors.Is(err, installer.ErrChanged) ||
+	if err := list[0].Verify(t.Context()); !errors.Is(err, installer.Reason("foreign")) || errors.Is(err, installer.Reason("changed")) ||
 		!errors.As(err, &failed) || failed.Ref != host+"/group/plugin:1.2.3" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := i.Folder().Uninstall(t.Context(), reference(t, host+"/group/plugin")); !errors.Is(err, installer.ErrNotInstalled) ||
+	if _, err := i.Folder().Uninstall(t.Context(), reference(t, host+"/group/plugin")); !errors.Is(err, installer.Reason("not-installed")) ||
 		!strings.Contains(err.Error(), "to remove 1.2.3, which something else installed, name that version") {
 		t.Errorf("uninstall: %v", err)
 	}
@@ -202,8 +202,8 @@ func TestForeignLayouts(t *testing.T) {
 			i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithSource(installer.FromLayout(layout.Name())))
 			installed, err := i.Install(t.Context(), reference(t, alias), installer.InstallOptions{})
 			if test.want == "" {
-				if !errors.Is(err, installer.ErrNotPlugin) {
-					t.Errorf("got %v; want ErrNotPlugin", err)
+				if !errors.Is(err, installer.Reason("not-plugin")) {
+					t.Errorf("got %v; want not-plugin", err)
 				}
 				mustBeEmpty(t, i.Folder().Dir())
 				return
@@ -298,8 +298,8 @@ func TestStoredNames(t *testing.T) {
 	} {
 		i := newInstaller(t, installer.UnsafeNoVerification(), source)
 		_, err := i.Install(t.Context(), reference(t, name), installer.InstallOptions{})
-		if !errors.Is(err, installer.ErrName) {
-			t.Errorf("%s: got %v; want ErrName", name, err)
+		if !errors.Is(err, installer.Reason("name")) {
+			t.Errorf("%s: got %v; want name", name, err)
 		}
 		if _, err := i.Install(t.Context(), reference(t, name), installer.InstallOptions{As: alias}); err != nil {
 			t.Errorf("%s under another name: %v", name, err)
@@ -351,8 +351,8 @@ func TestForeignVersions(t *testing.T) {
 	folder := filepath.Join(i.Folder().Dir(), alias)
 	writeExecutable(t, filepath.Join(folder, "2.0.0", program()), "by others")
 	writeExecutable(t, filepath.Join(folder, "1.2.3", program()), "by others")
-	if _, err := i.Folder().LookPath(reference(t, alias)); !errors.Is(err, installer.ErrNotInstalled) {
-		t.Errorf("got %v; want ErrNotInstalled", err)
+	if _, err := i.Folder().LookPath(reference(t, alias)); !errors.Is(err, installer.Reason("not-installed")) {
+		t.Errorf("got %v; want not-installed", err)
 	}
 	list, err := i.Folder().List()
 	if err != nil || len(list) != 2 || !list[0].Foreign || !list[1].Foreign {

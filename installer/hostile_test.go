@@ -82,8 +82,8 @@ func TestHostileReceipts(t *testing.T) {
 			if err != nil || len(list) != 1 {
 				t.Fatalf("%v, %v", list, err)
 			}
-			if err := list[0].Verify(t.Context()); !errors.Is(err, installer.ErrChanged) {
-				t.Errorf("verify: %v; want ErrChanged", err)
+			if err := list[0].Verify(t.Context()); !errors.Is(err, installer.Reason("changed")) {
+				t.Errorf("verify: %v; want changed", err)
 			}
 			if path, err := p.installer.Folder().LookPath(p.ref); err == nil && path != p.installed.Path {
 				t.Errorf("looked up %s", path)
@@ -104,8 +104,8 @@ func TestRenamedVersion(t *testing.T) {
 	if err := os.Rename(p.installed.Dir, filepath.Join(filepath.Dir(p.installed.Dir), "9.9.9")); err != nil {
 		t.Fatal(err)
 	}
-	if path, err := p.installer.Folder().LookPath(reference(t, alias+":latest")); !errors.Is(err, installer.ErrNotInstalled) {
-		t.Errorf("%s, %v; want ErrNotInstalled", path, err)
+	if path, err := p.installer.Folder().LookPath(reference(t, alias+":latest")); !errors.Is(err, installer.Reason("not-installed")) {
+		t.Errorf("%s, %v; want not-installed", path, err)
 	}
 	list, err := p.installer.Folder().List()
 	if err != nil || len(list) != 1 || !list[0].Foreign || list[0].Verify(t.Context()) == nil {
@@ -164,8 +164,8 @@ func TestLinksInFolder(t *testing.T) {
 			}
 			before := tree(t, outside)
 			_, err := p.installer.Install(t.Context(), p.ref, installer.InstallOptions{Reinstall: true})
-			if !errors.Is(err, installer.ErrSymlink) {
-				t.Errorf("got %v; want ErrSymlink", err)
+			if !errors.Is(err, installer.Reason("symlink")) {
+				t.Errorf("got %v; want symlink", err)
 			}
 			if _, err := p.installer.Folder().Uninstall(t.Context(), p.ref); err == nil {
 				t.Error("something was uninstalled through the link")

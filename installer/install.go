@@ -39,8 +39,8 @@ type InstallOptions struct {
 // The version appears in the folder complete or not at all, and replaces one of
 // the same number. If the runner would take something else for the reference, of
 // which nothing is known, nothing is installed. Errors are those of
-// [Installer.Verify], and [ErrName], [ErrMismatch], [ErrNotPlugin], [ErrNoSpace],
-// [ErrShadowed].
+// [Installer.Verify], and [ErrInvalid] (name), [ErrBadContent] (mismatch), [ErrBadContent] (not-plugin), [ErrNoSpace],
+// [ErrRefused] (shadowed).
 func (i *Installer) Install(ctx context.Context, ref Reference, opts InstallOptions) (Installed, error) {
 	if err := i.needFolder(); err != nil {
 		return Installed{}, failed("installing", ref.String(), err)
@@ -142,7 +142,7 @@ func (i *Installer) Ensure(ctx context.Context, ref Reference, opts InstallOptio
 			}
 			i.warnChanged(ctx, err)
 		}
-		if err != nil && !errors.Is(err, ErrNotInstalled) && !errors.Is(err, ErrChanged) && !errors.Is(err, ErrForeign) {
+		if err != nil && !errors.Is(err, errNotInstalled) && !errors.Is(err, errChanged) && !errors.Is(err, errForeign) {
 			return Installed{}, failed("looking for", ref.String(), err)
 		}
 	}
@@ -212,7 +212,7 @@ func (i *Installer) replace(ctx context.Context, lock *store.Lock, there Install
 	case unproven && same:
 		return i.amend(lock, there, receipt)
 	case unproven:
-		i.warnChanged(ctx, fmt.Errorf("%s: %w: its files are not those of layer %s", there.Dir, ErrChanged, receipt.Layer))
+		i.warnChanged(ctx, fmt.Errorf("%s: %w: its files are not those of layer %s", there.Dir, errChanged, receipt.Layer))
 	}
 	content, err := receipt.encode()
 	if err != nil {
@@ -234,7 +234,7 @@ func (i *Installer) fill(ctx context.Context, staging *store.Staging, plugin sto
 	}
 	receipt := newReceipt(plugin, verified, layer, extracted)
 	if got := receipt.executableDigest(); verified.Executable != "" && got != verified.Executable {
-		return Receipt{}, fmt.Errorf("%w: the executable in layer %s is %s, announced was %s", ErrMismatch, layer.Digest, got, verified.Executable)
+		return Receipt{}, fmt.Errorf("%w: the executable in layer %s is %s, announced was %s", errMismatch, layer.Digest, got, verified.Executable)
 	}
 	receipt.Installed = i.now().UTC().Truncate(time.Second)
 	return receipt, nil
@@ -264,7 +264,7 @@ var (
 // can change it, too. Otherwise the error says why not; see replaceable.
 func (i *Installer) present(ctx context.Context, plugin store.Plugin, verified Verified, opts InstallOptions) (Installed, error) {
 	if opts.Reinstall {
-		return Installed{}, ErrNotInstalled
+		return Installed{}, errNotInstalled
 	}
 	entry, err := i.folder.store.Version(plugin, verified.Version)
 	if err != nil {
@@ -276,7 +276,7 @@ func (i *Installer) present(ctx context.Context, plugin store.Plugin, verified V
 	}
 	receipt := installed.Receipt
 	if !installed.Foreign && (receipt.Manifest != verified.Manifest || receipt.Platform != verified.Platform) {
-		return Installed{}, ErrNotInstalled
+		return Installed{}, errNotInstalled
 	}
 	if err := installed.Verify(ctx); err != nil {
 		return Installed{}, err
@@ -284,7 +284,7 @@ func (i *Installer) present(ctx context.Context, plugin store.Plugin, verified V
 	got := receipt.executableDigest()
 	switch {
 	case verified.Executable != "" && got != verified.Executable:
-		return Installed{}, fmt.Errorf("%s: %w: the executable is %s, its signed index announces %s", installed.Dir, ErrChanged, got, verified.Executable)
+		return Installed{}, fmt.Errorf("%s: %w: the executable is %s, its signed index announces %s", installed.Dir, errChanged, got, verified.Executable)
 	case verified.Executable == "" || len(receipt.Files) > 1:
 		return installed, errUnproven
 	case !receipt.says(verified):
@@ -308,20 +308,20 @@ func (r Receipt) says(verified Verified) bool {
 // it: nothing, or something that is not what was installed. What could not be
 // read is none of these.
 func replaceable(err error) bool {
-	return errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrChanged) || errors.Is(err, ErrForeign) || errors.Is(err, ErrInvalidReceipt) ||
+	return errors.Is(err, errNotInstalled) || errors.Is(err, errChanged) || errors.Is(err, errForeign) || errors.Is(err, errInvalidReceipt) ||
 		errors.Is(err, errUnproven) || errors.Is(err, errOtherReceipt)
 }
 
 // warnChanged tells of installed files that are not what was installed: somebody
 // wrote into the folder, which runs with the credentials of a cloud.
 func (i *Installer) warnChanged(ctx context.Context, err error) {
-	if errors.Is(err, ErrForeign) {
+	if errors.Is(err, errForeign) {
 		i.log.WarnContext(ctx, "takes over what something else installed", "error", err)
 	}
-	if errors.Is(err, ErrChanged) || errors.Is(err, ErrInvalidReceipt) {
+	if errors.Is(err, errChanged) || errors.Is(err, errInvalidReceipt) {
 		i.log.WarnContext(ctx, "an installed plugin was changed", "error", err)
 	}
-	if errors.Is(err, ErrLockDiffers) {
+	if errors.Is(err, errLockDiffers) {
 		i.log.WarnContext(ctx, "an installed plugin is not the locked one", "error", err)
 	}
 }
@@ -354,7 +354,7 @@ func (i *Installer) extract(ctx context.Context, staging *store.Staging, v Verif
 			return nil, layer, err
 		}
 	}
-	return nil, ocispec.Descriptor{}, fmt.Errorf("%w: %w", ErrNotPlugin, missing)
+	return nil, ocispec.Descriptor{}, fmt.Errorf("%w: %w", errNotPlugin, missing)
 }
 
 func (i *Installer) extractLayer(ctx context.Context, staging *store.Staging, v Verified, layer ocispec.Descriptor) (_ []untar.File, err error) {

@@ -90,11 +90,11 @@ func TestRefused(t *testing.T) {
 				t.Helper()
 				plugintest.Sign(t, to, key, p.Index)
 			},
-			want: []error{installer.ErrRefused, installer.ErrNoRule},
+			want: []error{installer.ErrRefused, installer.Reason("no-rule")},
 		},
 		"unsigned": {
 			prepare: func(*testing.T, plugintest.Target, plugintest.Published) {},
-			policy:  trusting(t, key), want: []error{installer.ErrRefused, installer.ErrUnsigned},
+			policy:  trusting(t, key), want: []error{installer.ErrRefused, installer.Reason("unsigned")},
 		},
 		"wrong key": {
 			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
@@ -124,7 +124,7 @@ func TestRefused(t *testing.T) {
 				t.Helper()
 				plugintest.Sign(t, to, key, p.Manifests["linux/s390x"])
 			},
-			policy: trusting(t, key), want: []error{installer.ErrRefused, installer.ErrUnsigned},
+			policy: trusting(t, key), want: []error{installer.ErrRefused, installer.Reason("unsigned")},
 		},
 		"attestation in place of a signature": {
 			prepare: func(t *testing.T, to plugintest.Target, p plugintest.Published) {
@@ -214,8 +214,8 @@ func TestAltered(t *testing.T) {
 				t.Fatal("installed")
 			}
 			// A registry that announces another length is caught before the digest is.
-			if !errors.Is(err, installer.ErrMismatch) && !errors.Is(err, installer.ErrAnswer) {
-				t.Errorf("got %v; want ErrMismatch", err)
+			if !errors.Is(err, installer.Reason("mismatch")) && !errors.Is(err, installer.ErrAnswer) {
+				t.Errorf("got %v; want mismatch", err)
 			}
 			mustBeEmpty(t, i.Folder().Dir())
 		})
@@ -242,8 +242,8 @@ func TestChangedAnnotation(t *testing.T) {
 	plugintest.PushJSON(t, repo, p.Index.MediaType, index, "1.2.3")
 	i := newInstaller(t, trusting(t, key))
 	_, err = i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1.2.3"), installer.InstallOptions{As: alias})
-	if !errors.Is(err, installer.ErrUnsigned) {
-		t.Errorf("got %v; want ErrUnsigned", err)
+	if !errors.Is(err, installer.Reason("unsigned")) {
+		t.Errorf("got %v; want unsigned", err)
 	}
 	mustBeEmpty(t, i.Folder().Dir())
 }
@@ -297,8 +297,8 @@ func TestReceipt(t *testing.T) {
 		if err := change(); err != nil {
 			t.Fatal(err)
 		}
-		if err := installed.Verify(t.Context()); !errors.Is(err, installer.ErrChanged) {
-			t.Errorf("%s: got %v; want ErrChanged", name, err)
+		if err := installed.Verify(t.Context()); !errors.Is(err, installer.Reason("changed")) {
+			t.Errorf("%s: got %v; want changed", name, err)
 		}
 	}
 }

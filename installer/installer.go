@@ -85,7 +85,7 @@ func WithSource(open Opener) Option {
 }
 
 // WithPlatform chooses for another platform than the one this process runs on,
-// such as linux/arm/v7 or linux/armv7. What is none is [ErrInvalidPlatform].
+// such as linux/arm/v7 or linux/armv7. What is none is [ErrInvalid] (platform).
 func WithPlatform(platform string) Option {
 	return func(i *Installer) error {
 		p, err := artifact.ParsePlatform(platform)
@@ -152,7 +152,7 @@ func WithEvents(f func(Event)) Option {
 // WithReferenced names what else the folder is for, such as the other plugins of
 // the runner's configuration; see [References]. A version that one of them stands
 // for is never removed to make the runner take an older one that does not satisfy
-// it: that is [ErrNeeded], and nothing is changed.
+// it: that is [ErrRefused] (needed), and nothing is changed.
 func WithReferenced(refs ...Reference) Option {
 	return func(i *Installer) error {
 		i.referenced = append(i.referenced, refs...)
@@ -167,7 +167,7 @@ func (i *Installer) Folder() *Folder { return i.folder }
 // needFolder is for those who cannot do without a folder.
 func (i *Installer) needFolder() error {
 	if i.folder == nil {
-		return ErrNoFolder
+		return errNoFolder
 	}
 	return nil
 }
@@ -178,7 +178,7 @@ func (i *Installer) Platform() string { return i.platform.String() }
 // source opens where a reference is read from, for one artifact.
 func (i *Installer) source(ctx context.Context, ref Reference) (Source, error) {
 	if ref.IsZero() {
-		return nil, fmt.Errorf("%w: empty", ErrInvalidReference)
+		return nil, fmt.Errorf("%w: empty", errInvalidReference)
 	}
 	src, err := i.open(ctx, ref)
 	if err != nil {
@@ -220,7 +220,7 @@ func storePlugin(ref Reference, as string) (store.Plugin, error) {
 		return store.Plugin{}, err
 	}
 	if alias.Pinned() || alias.String() != alias.Name()+":latest" {
-		return store.Plugin{}, fmt.Errorf("%w %q: a name to install under has no version and no digest", ErrInvalidReference, as)
+		return store.Plugin{}, fmt.Errorf("%w %q: a name to install under has no version and no digest", errInvalidReference, as)
 	}
 	return store.NewPlugin(alias.Name())
 }

@@ -85,8 +85,8 @@ func writeLayoutFile(ctx context.Context, archive *tar.Writer, root *os.Root, na
 
 // ExtractLayoutTar writes the layout in a tar file into an empty folder. Nothing
 // but the files of a layout is accepted; their digests are checked when they are
-// read, so the tar file itself need not be trusted. Errors match [ErrHostile],
-// [ErrLimit] or [ErrCorrupt].
+// read, so the tar file itself need not be trusted. Errors match [ErrBadContent] (hostile),
+// [ErrBadContent] (limit) or [ErrBadContent] (corrupt).
 func ExtractLayoutTar(ctx context.Context, r io.Reader, dir string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -103,14 +103,14 @@ func ExtractLayoutTar(ctx context.Context, r io.Reader, dir string) error {
 			return brokenTar(ctx, err)
 		}
 		if count == maxLayoutFiles {
-			return fmt.Errorf("%w: more than %d files", ErrLimit, maxLayoutFiles)
+			return fmt.Errorf("%w: more than %d files", errLimit, maxLayoutFiles)
 		}
 		if header.Typeflag == tar.TypeDir {
 			continue
 		}
 		name := strings.TrimPrefix(header.Name, "./")
 		if header.Typeflag != tar.TypeReg || !layoutFile.MatchString(name) {
-			return fmt.Errorf("%w: %.80q has no place in a layout", ErrHostile, header.Name)
+			return fmt.Errorf("%w: %.80q has no place in a layout", errHostile, header.Name)
 		}
 		if err := extractLayoutFile(ctx, root, name, archive); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
@@ -121,10 +121,10 @@ func ExtractLayoutTar(ctx context.Context, r io.Reader, dir string) error {
 // brokenTar says what a failure to read the archive is: a limit, the end of the
 // context, or else a fault of the file.
 func brokenTar(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.Is(err, ErrLimit) {
+	if ctx.Err() != nil || errors.Is(err, errLimit) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	return fmt.Errorf("%w: %w", errCorrupt, err)
 }
 
 func extractLayoutFile(ctx context.Context, root *os.Root, name string, content io.Reader) (err error) {
@@ -133,7 +133,7 @@ func extractLayoutFile(ctx context.Context, root *os.Root, name string, content 
 	}
 	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("%w: it comes twice", ErrHostile)
+		return fmt.Errorf("%w: it comes twice", errHostile)
 	}
 	if err != nil {
 		return err

@@ -13,16 +13,16 @@ import (
 // Upgrade installs what the reference of an installed version stands for now,
 // under the name that it has. Older versions stay beside it, and newer ones, too,
 // unless opts allow a downgrade: then they are removed, since the runner would
-// take them. What is against the order of things is refused: [ErrDowngrade],
-// [ErrSignerChanged], [ErrMoved]; opts allow some. [ErrShadowed] as in
-// [Installer.Install], [ErrNeeded] as in [WithReferenced].
+// take them. What is against the order of things is refused: [ErrRefused] (downgrade),
+// [ErrRefused] (signer-changed), [ErrRefused] (moved); opts allow some. [ErrRefused] (shadowed) as in
+// [Installer.Install], [ErrRefused] (needed) as in [WithReferenced].
 func (i *Installer) Upgrade(ctx context.Context, from Installed, opts ChangeOptions) (Installed, error) {
 	ref := from.Receipt.Reference
 	if err := i.needFolder(); err != nil {
 		return Installed{}, failed("upgrading", from.Receipt.Name, err)
 	}
 	if from.Foreign {
-		return Installed{}, failed("upgrading", from.Receipt.Name, fmt.Errorf("%w: nothing says where it came from", ErrNotInstalled))
+		return Installed{}, failed("upgrading", from.Receipt.Name, fmt.Errorf("%w: nothing says where it came from", errNotInstalled))
 	}
 	if ref.Pinned() {
 		// A digest stays what it is, if the files do.
@@ -82,7 +82,7 @@ func (i *Installer) Outdated(ctx context.Context, installed Installed) (Outdated
 	latest, err := i.Resolve(ctx, ref.WithConstraint(version.Latest()))
 	if err == nil {
 		out.Latest = &latest.Version
-	} else if !errors.Is(err, ErrNoVersion) && !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrMismatch) {
+	} else if !errors.Is(err, errNoVersion) && !errors.Is(err, ErrNotFound) && !errors.Is(err, errMismatch) {
 		return Outdated{}, err
 	}
 	return out, nil
@@ -113,7 +113,7 @@ func (f *Folder) Newest() ([]Installed, error) {
 // satisfies it is installed and unchanged; that is what the reference stands for
 // then. It gives the version that was removed and the one that is left. What one
 // of referenced stands for and the older version does not satisfy is not removed:
-// [ErrNeeded].
+// [ErrRefused] (needed).
 func (f *Folder) Rollback(ctx context.Context, ref Reference, referenced ...Reference) (removed, left Installed, err error) {
 	removed, left, err = f.rollback(ctx, ref, referenced)
 	return removed, left, failed("rolling back", ref.String(), err)
@@ -134,7 +134,7 @@ func (f *Folder) rollback(ctx context.Context, ref Reference, referenced []Refer
 		return Installed{}, Installed{}, err
 	}
 	if len(fitting) < 2 {
-		return Installed{}, Installed{}, fmt.Errorf("%w: no older version that satisfies it in %s", ErrNotInstalled, f.Dir())
+		return Installed{}, Installed{}, fmt.Errorf("%w: no older version that satisfies it in %s", errNotInstalled, f.Dir())
 	}
 	removed, left = fitting[len(fitting)-1], fitting[len(fitting)-2]
 	if err := left.Verify(ctx); err != nil {
@@ -208,7 +208,7 @@ func (f *Folder) kept(opts PruneOptions) (map[string]bool, error) {
 	kept := map[string]bool{}
 	for _, ref := range opts.Referenced {
 		fitting, _, err := f.fitting(ref, "")
-		if errors.Is(err, ErrName) {
+		if errors.Is(err, errName) {
 			continue
 		}
 		if err != nil {
@@ -220,7 +220,7 @@ func (f *Folder) kept(opts PruneOptions) (map[string]bool, error) {
 	}
 	for _, entry := range opts.Locked.plugins {
 		plugin, err := storePlugin(entry.Reference, entry.As)
-		if errors.Is(err, ErrName) {
+		if errors.Is(err, errName) {
 			continue
 		}
 		if err != nil {

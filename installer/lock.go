@@ -20,24 +20,6 @@ const (
 	lockLimit   = 4 << 20
 )
 
-var (
-	// ErrInvalidLock is a lock file that cannot be read.
-	ErrInvalidLock = errors.New("invalid lock")
-	// ErrNotLocked is a reference that the lock does not have.
-	ErrNotLocked = errors.New("not in the lock")
-	// ErrLockDiffers reports that what is installed differs from the lock, although
-	// its files are those of its receipt. Either may have been changed.
-	ErrLockDiffers = errors.New("does not match the lock")
-	// ErrMoved is a version that has another digest than before: its tag was
-	// moved. It also matches ErrRefused.
-	ErrMoved = fmt.Errorf("%w: the version was published anew", ErrRefused)
-	// ErrSignerChanged is an artifact that somebody else signed than before, if
-	// somebody that the policy accepts. It also matches ErrRefused.
-	ErrSignerChanged = fmt.Errorf("%w: another signer than before", ErrRefused)
-	// ErrDowngrade is a version older than before. It also matches ErrRefused.
-	ErrDowngrade = fmt.Errorf("%w: an older version than before", ErrRefused)
-)
-
 // Lock is what was chosen and verified for some references, written down. It is
 // a value: methods give a new one. The zero value is an empty lock.
 type Lock struct{ plugins []Locked }
@@ -79,7 +61,7 @@ func (l Lock) Find(ref Reference) (Locked, error) {
 			return locked, nil
 		}
 	}
-	return Locked{}, failed("looking up", ref.String(), ErrNotLocked)
+	return Locked{}, failed("looking up", ref.String(), errNotLocked)
 }
 
 // For finds the entry that an installed version belongs to: the same name and
@@ -144,29 +126,29 @@ func (l Lock) Encode() ([]byte, error) {
 }
 
 // ParseLock reads what [Lock.Encode] wrote. It is strict; errors match
-// [ErrInvalidLock].
+// [ErrInvalid] (lock).
 func ParseLock(content []byte) (Lock, error) {
 	if len(content) > lockLimit {
-		return Lock{}, fmt.Errorf("%w: longer than %d bytes", ErrInvalidLock, lockLimit)
+		return Lock{}, fmt.Errorf("%w: longer than %d bytes", errInvalidLock, lockLimit)
 	}
 	content, err := textfile.UTF8(content)
 	if err != nil {
-		return Lock{}, fmt.Errorf("%w: %w", ErrInvalidLock, err)
+		return Lock{}, fmt.Errorf("%w: %w", errInvalidLock, err)
 	}
 	var file lockFile
 	if err := toml.NewDecoder(bytes.NewReader(content)).DisallowUnknownFields().Decode(&file); err != nil {
-		return Lock{}, fmt.Errorf("%w: %w", ErrInvalidLock, readable(err))
+		return Lock{}, fmt.Errorf("%w: %w", errInvalidLock, readable(err))
 	}
 	if file.Version != lockVersion {
-		return Lock{}, fmt.Errorf("%w: version = %d; this program reads version = %d", ErrInvalidLock, file.Version, lockVersion)
+		return Lock{}, fmt.Errorf("%w: version = %d; this program reads version = %d", errInvalidLock, file.Version, lockVersion)
 	}
 	var lock Lock
 	for _, p := range file.Plugins {
 		if err := p.check(); err != nil {
-			return Lock{}, fmt.Errorf("%w: %s: %w", ErrInvalidLock, p.Reference, err)
+			return Lock{}, fmt.Errorf("%w: %s: %w", errInvalidLock, p.Reference, err)
 		}
 		if _, err := lock.Find(p.Reference); err == nil {
-			return Lock{}, fmt.Errorf("%w: %s: twice", ErrInvalidLock, p.Reference)
+			return Lock{}, fmt.Errorf("%w: %s: twice", errInvalidLock, p.Reference)
 		}
 		lock = lock.With(p)
 	}
@@ -254,7 +236,7 @@ func (l Locked) same(other Locked) bool {
 	return l.Version.Equal(other.Version) || l.Index == other.Index
 }
 
-// moved returns [ErrMoved] with all that differs though it must not. A digest that
+// moved returns [ErrRefused] (moved) with all that differs though it must not. A digest that
 // only one of the choices knows is no difference.
 func (l Locked) moved(now Locked) error {
 	if !l.same(now) {
@@ -269,7 +251,7 @@ func (l Locked) moved(now Locked) error {
 	if differences == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", ErrMoved, strings.Join(differences, "; "))
+	return fmt.Errorf("%w: %s", errMoved, strings.Join(differences, "; "))
 }
 
 // ChangeOptions allow changes against what was chosen before. The zero value
@@ -286,9 +268,9 @@ type ChangeOptions struct {
 func (o ChangeOptions) check(before chosen, now Verified) error {
 	switch c := now.Version.Compare(before.version); {
 	case c == 0 && now.Resolution.Digest() != before.digest:
-		return fmt.Errorf("%w: %s was %s, is %s", ErrMoved, now.Version, before.digest, now.Resolution.Digest())
+		return fmt.Errorf("%w: %s was %s, is %s", errMoved, now.Version, before.digest, now.Resolution.Digest())
 	case c < 0 && !o.AllowDowngrade:
-		return fmt.Errorf("%w: %s was chosen, now it is %s", ErrDowngrade, before.version, now.Version)
+		return fmt.Errorf("%w: %s was chosen, now it is %s", errDowngrade, before.version, now.Version)
 	}
 	if !o.AcceptSignerChange && !sameSigners(before.signers, now.Verification.Signers()) {
 		return signerChanged(before.signers, now.Verification.Signers())
@@ -298,7 +280,7 @@ func (o ChangeOptions) check(before chosen, now Verified) error {
 
 // signerChanged names the signers before and now.
 func signerChanged(before, now []string) error {
-	return fmt.Errorf("%w: was %s, is %s", ErrSignerChanged, listSigners(before), listSigners(now))
+	return fmt.Errorf("%w: was %s, is %s", errSignerChanged, listSigners(before), listSigners(now))
 }
 
 // listSigners writes signers for people.

@@ -130,8 +130,8 @@ func TestInstallLocked(t *testing.T) {
 	if err != nil || !third.JustInstalled || !strings.HasPrefix(readFile(t, first.Path), "ELF") {
 		t.Errorf("what was changed on disk was not repaired: %+v, %v", third, err)
 	}
-	if _, err := s.installer.InstallLocked(t.Context(), lock, reference(t, s.registry.Host+"/team/plugin:2")); !errors.Is(err, installer.ErrNotLocked) {
-		t.Errorf("got %v; want ErrNotLocked", err)
+	if _, err := s.installer.InstallLocked(t.Context(), lock, reference(t, s.registry.Host+"/team/plugin:2")); !errors.Is(err, installer.Reason("not-locked")) {
+		t.Errorf("got %v; want not-locked", err)
 	}
 }
 
@@ -148,19 +148,19 @@ func TestRelock(t *testing.T) {
 		"moved tag": {
 			func(t *testing.T, s *locksite) { t.Helper(); s.publish(t, "1.2.3", s.key, "moved") },
 			installer.ChangeOptions{AllowDowngrade: true, AcceptSignerChange: true},
-			installer.ErrMoved,
+			installer.Reason("moved"),
 		},
 		"another signer": {
 			func(t *testing.T, s *locksite) { t.Helper(); s.publish(t, "1.3.0", s.other, "x") },
 			installer.ChangeOptions{AllowDowngrade: true},
-			installer.ErrSignerChanged,
+			installer.Reason("signer-changed"),
 		},
 		"another signer, accepted": {
 			func(t *testing.T, s *locksite) { t.Helper(); s.publish(t, "1.3.0", s.other, "x") },
 			installer.ChangeOptions{AcceptSignerChange: true},
 			nil,
 		},
-		"older":          {withdraw, installer.ChangeOptions{AcceptSignerChange: true}, installer.ErrDowngrade},
+		"older":          {withdraw, installer.ChangeOptions{AcceptSignerChange: true}, installer.Reason("downgrade")},
 		"older, allowed": {withdraw, installer.ChangeOptions{AllowDowngrade: true}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -237,8 +237,8 @@ func TestVerifyLocked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.VerifyLocked(t.Context(), entry); !errors.Is(err, installer.ErrLockDiffers) {
-		t.Errorf("got %v; want ErrLockDiffers", err)
+	if err := again.VerifyLocked(t.Context(), entry); !errors.Is(err, installer.Reason("lock-differs")) {
+		t.Errorf("got %v; want lock-differs", err)
 	}
 }
 
@@ -269,13 +269,13 @@ func TestLockNamesTheDifference(t *testing.T) {
 		says        string
 		disk, again error
 	}{
-		"digest":     {func(l *installer.Locked) { l.Index = other }, "the lock has index " + other.String(), installer.ErrLockDiffers, installer.ErrNotFound},
-		"manifest":   {func(l *installer.Locked) { at(l).Manifest = other }, "manifest ", installer.ErrLockDiffers, installer.ErrMoved},
-		"layer":      {func(l *installer.Locked) { at(l).Layer = other }, "layer ", installer.ErrLockDiffers, installer.ErrMoved},
-		"executable": {func(l *installer.Locked) { at(l).Executable = other }, "executable ", installer.ErrLockDiffers, installer.ErrMoved},
-		"signer":     {func(l *installer.Locked) { l.Signers = []string{"key 9999"} }, "key 9999", installer.ErrLockDiffers, installer.ErrSignerChanged},
-		"platform":   {func(l *installer.Locked) { at(l).Platform = "zos/s390x" }, "the lock has nothing for ", installer.ErrLockDiffers, installer.ErrNoPlatform},
-		"version":    {func(l *installer.Locked) { l.Version = earlier }, "the lock has version 0.9.0, installed", installer.ErrLockDiffers, installer.ErrMoved},
+		"digest":     {func(l *installer.Locked) { l.Index = other }, "the lock has index " + other.String(), installer.Reason("lock-differs"), installer.ErrNotFound},
+		"manifest":   {func(l *installer.Locked) { at(l).Manifest = other }, "manifest ", installer.Reason("lock-differs"), installer.Reason("moved")},
+		"layer":      {func(l *installer.Locked) { at(l).Layer = other }, "layer ", installer.Reason("lock-differs"), installer.Reason("moved")},
+		"executable": {func(l *installer.Locked) { at(l).Executable = other }, "executable ", installer.Reason("lock-differs"), installer.Reason("moved")},
+		"signer":     {func(l *installer.Locked) { l.Signers = []string{"key 9999"} }, "key 9999", installer.Reason("lock-differs"), installer.Reason("signer-changed")},
+		"platform":   {func(l *installer.Locked) { at(l).Platform = "zos/s390x" }, "the lock has nothing for ", installer.Reason("lock-differs"), installer.Reason("no-platform")},
+		"version":    {func(l *installer.Locked) { l.Version = earlier }, "the lock has version 0.9.0, installed", installer.Reason("lock-differs"), installer.Reason("moved")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			entry, err := lock.Find(s.ref)
@@ -295,7 +295,7 @@ func TestLockNamesTheDifference(t *testing.T) {
 			if !strings.Contains(err.Error(), what) {
 				t.Errorf("published: %v; want %q", err, what)
 			}
-			if errors.Is(err, installer.ErrMoved) && strings.Count(err.Error(), other.String()) > 1 {
+			if errors.Is(err, installer.Reason("moved")) && strings.Count(err.Error(), other.String()) > 1 {
 				t.Errorf("published: %v: two things have one name", err)
 			}
 		})
@@ -341,7 +341,7 @@ func TestAlteredLockIsNotWrittenAnew(t *testing.T) {
 			entry.Platforms = slices.Clone(entry.Platforms)
 			c.alter(&entry)
 			_, err = s.lock(t, lock.With(entry), installer.ChangeOptions{})
-			if errors.Is(err, installer.ErrMoved) != c.known || (err == nil) == c.known {
+			if errors.Is(err, installer.Reason("moved")) != c.known || (err == nil) == c.known {
 				t.Errorf("got %v; refused %v is right", err, c.known)
 			}
 			if c.known && !strings.Contains(err.Error(), c.what) {
@@ -380,8 +380,8 @@ func TestParseLockInvalid(t *testing.T) {
 		"another digest": "version = 1\n" + strings.Replace(entry, "x:1", "x@sha256:"+strings.Repeat("1", 64), 1) + platform,
 		"bad version":    "version = 1\n" + strings.Replace(entry, "1.0.0", "1", 1) + platform,
 	} {
-		if _, err := installer.ParseLock([]byte(text)); !errors.Is(err, installer.ErrInvalidLock) {
-			t.Errorf("%s: got %v; want ErrInvalidLock", name, err)
+		if _, err := installer.ParseLock([]byte(text)); !errors.Is(err, installer.Reason("lock")) {
+			t.Errorf("%s: got %v; want lock", name, err)
 		}
 	}
 }
@@ -432,8 +432,8 @@ func TestLifecycle(t *testing.T) {
 	if err != nil || removed.Path != upgraded.Path || left.Path != installed.Path {
 		t.Errorf("removed %s, left %s, %v", removed.Path, left.Path, err)
 	}
-	if _, _, err := folder.Rollback(t.Context(), reference(t, alias+":1")); !errors.Is(err, installer.ErrNotInstalled) {
-		t.Errorf("nothing older: got %v; want ErrNotInstalled", err)
+	if _, _, err := folder.Rollback(t.Context(), reference(t, alias+":1")); !errors.Is(err, installer.Reason("not-installed")) {
+		t.Errorf("nothing older: got %v; want not-installed", err)
 	}
 	for _, version := range []string{"1.4.0", "1.5.0", "1.6.0"} {
 		s.publish(t, version, s.key, version)
@@ -502,7 +502,7 @@ concurrent = 4
 		t.Errorf("%+v (-want +got):\n%s", plugins, diff)
 	}
 	for _, text := range []string{"[", "[[runners]]\n[runners.autoscaler]\nplugin = 'A B'", "runners = 1"} {
-		if _, err := installer.ParseRunnerConfig([]byte(text)); !errors.Is(err, installer.ErrInvalidConfig) && !errors.Is(err, installer.ErrInvalidReference) {
+		if _, err := installer.ParseRunnerConfig([]byte(text)); !errors.Is(err, installer.Reason("runner-config")) && !errors.Is(err, installer.Reason("reference")) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

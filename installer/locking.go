@@ -29,8 +29,8 @@ type LockOptions struct {
 // Lock resolves and verifies a reference and gives a lock that has it, with the
 // digests for all platforms: manifests are read, no layers. Against an entry
 // that before has for the reference, changes other than to a newer version by
-// the same signer are refused with [ErrMoved], [ErrSignerChanged] or
-// [ErrDowngrade]; opts allow them. [Locked.Changes] returns what changed.
+// the same signer are refused with [ErrRefused] (moved), [ErrRefused] (signer-changed) or
+// [ErrRefused] (downgrade); opts allow them. [Locked.Changes] returns what changed.
 //
 // A signature on a platform's manifest vouches for that platform only. So a lock
 // needs one on the index, unless the policy asks for none.
@@ -114,7 +114,7 @@ func lockPlatforms(ctx context.Context, verified Verified) ([]LockedPlatform, er
 			continue
 		}
 		locked, err := lockPlatform(ctx, verified.source, top, entry, platform.String())
-		if errors.Is(err, ErrNotPlugin) {
+		if errors.Is(err, errNotPlugin) {
 			continue
 		}
 		if err != nil {
@@ -170,12 +170,12 @@ func (r Receipt) executableDigest() digest.Digest {
 // InstallLocked installs exactly what the lock has for a reference. What is
 // installed already and unchanged needs no request at all. Otherwise the locked
 // digest is fetched and held against the policy again, and everything about it
-// must be as locked; differences match [ErrMoved] or [ErrSignerChanged].
+// must be as locked; differences match [ErrRefused] (moved) or [ErrRefused] (signer-changed).
 //
 // Afterwards the runner takes that version: greater ones that satisfy the
 // reference are removed if this package installed them. If something else did, or
-// the lock has one for another reference, it is [ErrShadowed]; if it is needed
-// otherwise, [ErrNeeded].
+// the lock has one for another reference, it is [ErrRefused] (shadowed); if it is needed
+// otherwise, [ErrRefused] (needed).
 func (i *Installer) InstallLocked(ctx context.Context, lock Lock, ref Reference) (Installed, error) {
 	if err := i.needFolder(); err != nil {
 		return Installed{}, failed("installing", ref.String(), err)
@@ -242,7 +242,7 @@ func (i *Installer) lockedPresent(ctx context.Context, entry Locked) (Installed,
 	return installed, nil
 }
 
-// Locked gives the installed version that an entry names, or [ErrNotInstalled].
+// Locked gives the installed version that an entry names, or [ErrNotFound] (not-installed).
 // Nothing is compared; see [Installed.VerifyLocked].
 func (f *Folder) Locked(entry Locked) (Installed, error) {
 	found, err := f.locked(entry)
@@ -265,25 +265,25 @@ func (f *Folder) locked(entry Locked) (Installed, error) {
 // VerifyLocked is [Installed.Verify] that compares the receipt with the lock as
 // well, so that it finds a receipt that was changed together with the files. What
 // the files are is known if the lock has the digest of the executable: see
-// [LockedPlatform]. Differences from the lock match [ErrLockDiffers].
+// [LockedPlatform]. Differences from the lock match [ErrDiffers] (lock-differs).
 func (i Installed) VerifyLocked(ctx context.Context, entry Locked) error {
 	if err := i.Verify(ctx); err != nil {
 		return err
 	}
 	r := i.Receipt
 	if r.Name != entry.Name() {
-		return fmt.Errorf("%s: %w: the lock has %s, installed is %s", i.Dir, ErrLockDiffers, entry.Name(), r.Name)
+		return fmt.Errorf("%s: %w: the lock has %s, installed is %s", i.Dir, errLockDiffers, entry.Name(), r.Name)
 	}
 	locked := entry.platform(r.Platform)
 	if locked == nil {
-		return fmt.Errorf("%s: %w: the lock has nothing for %s, the installed platform", i.Dir, ErrLockDiffers, r.Platform)
+		return fmt.Errorf("%s: %w: the lock has nothing for %s, the installed platform", i.Dir, errLockDiffers, r.Platform)
 	}
 	is := LockedPlatform{Manifest: r.Manifest, Layer: r.Layer, Executable: r.executableDigest()}
 	if what, want, got := entry.difference(r.Version, r.Digest(), *locked, is); what != "" {
-		return fmt.Errorf("%s: %w: the lock has %s %s, installed is %s", i.Dir, ErrLockDiffers, what, want, got)
+		return fmt.Errorf("%s: %w: the lock has %s %s, installed is %s", i.Dir, errLockDiffers, what, want, got)
 	}
 	if signers := r.Verification.Signers(); !sameSigners(entry.Signers, signers) {
-		return fmt.Errorf("%s: %w: the lock has signer %s, installed is signed by %s", i.Dir, ErrLockDiffers, listSigners(entry.Signers), listSigners(signers))
+		return fmt.Errorf("%s: %w: the lock has signer %s, installed is signed by %s", i.Dir, errLockDiffers, listSigners(entry.Signers), listSigners(signers))
 	}
 	return nil
 }
@@ -314,14 +314,14 @@ func (l Locked) difference(v version.Version, index digest.Digest, locked, is Lo
 func (l Locked) matches(verified Verified) error {
 	locked := l.platform(verified.Platform)
 	if locked == nil {
-		return fmt.Errorf("%w: the lock has nothing for %s", ErrNoPlatform, verified.Platform)
+		return fmt.Errorf("%w: the lock has nothing for %s", errNoPlatform, verified.Platform)
 	}
 	is := LockedPlatform{Manifest: verified.Manifest, Executable: verified.Executable}
 	if len(verified.payload.layers) == 1 {
 		is.Layer = verified.Layer
 	}
 	if what, want, got := l.difference(verified.Version, verified.Resolution.Digest(), *locked, is); what != "" {
-		return fmt.Errorf("%w: the lock has %s %s, published is %s", ErrMoved, what, want, got)
+		return fmt.Errorf("%w: the lock has %s %s, published is %s", errMoved, what, want, got)
 	}
 	if !sameSigners(l.Signers, verified.Verification.Signers()) {
 		return signerChanged(l.Signers, verified.Verification.Signers())

@@ -82,8 +82,8 @@ func TestManyManifests(t *testing.T) {
 		i := newInstaller(t, trusting(t, key), meter.source(t))
 		_, err := i.Install(t.Context(), reference(t, registry.Host+"/team/plugin:1"), installer.InstallOptions{As: alias})
 		registry.Gate.Mend()
-		if !errors.Is(err, installer.ErrTooLarge) || !strings.Contains(err.Error(), fmt.Sprint(artifact.ManifestLimit)) {
-			t.Errorf("announced %s: %v; want ErrTooLarge, and the limit in it", name, err)
+		if !errors.Is(err, installer.Reason("too-large")) || !strings.Contains(err.Error(), fmt.Sprint(artifact.ManifestLimit)) {
+			t.Errorf("announced %s: %v; want too-large, and the limit in it", name, err)
 		}
 		if meter.read.Load() > c.most {
 			t.Errorf("announced %s: %d bytes were read; want at most %d", name, meter.read.Load(), c.most)
@@ -170,9 +170,9 @@ func TestHundredThousandReferrers(t *testing.T) {
 				if signed != (err == nil) {
 					t.Errorf("%v; want accepted = %v", err, signed)
 				}
-				endless := errors.Is(err, installer.ErrTooLarge) || errors.Is(err, installer.ErrAnswer)
-				if err != nil && (!errors.Is(err, installer.ErrEvidence) || !endless || errors.Is(err, installer.ErrUnsigned)) {
-					t.Errorf("%v; want ErrEvidence for ErrTooLarge or ErrAnswer", err)
+				endless := errors.Is(err, installer.Reason("too-large")) || errors.Is(err, installer.ErrAnswer)
+				if err != nil && (!errors.Is(err, installer.ErrEvidence) || !endless || errors.Is(err, installer.Reason("unsigned"))) {
+					t.Errorf("%v; want ErrEvidence for errTooLarge or ErrAnswer", err)
 				}
 				if meter.requests.Load() > 60 || meter.read.Load() > 20<<20 {
 					t.Errorf("%d requests, %d bytes", meter.requests.Load(), meter.read.Load())

@@ -40,7 +40,7 @@ type Destination interface {
 type MirrorOptions struct {
 	// Platforms to copy, such as linux/arm64, read as by [WithPlatform]; all if empty. The index stays as it
 	// is, byte for byte, so that its signature does, and names platforms that are
-	// not there. Layouts take that; a registry that does not is [ErrSparse].
+	// not there. Layouts take that; a registry that does not is [ErrAnswer] (sparse).
 	Platforms []string
 }
 
@@ -69,7 +69,7 @@ type Mirrored struct {
 //
 // The policy has to allow all that is copied: by evidence about the index, or
 // about each manifest of it that is wanted. If the version's tag is on other
-// content at the destination, it is [ErrOccupied]. Signatures that are there stay,
+// content at the destination, it is [ErrRefused] (occupied). Signatures that are there stay,
 // and are added to.
 func (i *Installer) Mirror(ctx context.Context, ref Reference, to Destination, opts MirrorOptions) (Mirrored, error) {
 	m := &mirror{to: to, manifests: map[digest.Digest]bool{}, seenBlobs: map[digest.Digest]bool{}}
@@ -166,7 +166,7 @@ func (m *mirror) free(ctx context.Context, tag string, want digest.Digest) error
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%w: the tag %s there is %s", ErrOccupied, tag, there.Digest)
+	return fmt.Errorf("%w: the tag %s there is %s", errOccupied, tag, there.Digest)
 }
 
 // tree copies a manifest with what it names, then itself, then what hangs off it.
@@ -175,7 +175,7 @@ func (m *mirror) tree(ctx context.Context, desc ocispec.Descriptor, content []by
 		return nil
 	}
 	if len(m.manifests) >= maxMirrored || depth > maxNested {
-		return fmt.Errorf("%w: more than %d manifests, or indexes more than %d deep", ErrTooLarge, maxMirrored, maxNested)
+		return fmt.Errorf("%w: more than %d manifests, or indexes more than %d deep", errTooLarge, maxMirrored, maxNested)
 	}
 	m.manifests[desc.Digest] = true
 	var err error
@@ -200,7 +200,7 @@ func (m *mirror) sparse(desc ocispec.Descriptor, err error) error {
 	if len(m.platforms) == 0 || !artifact.IsIndex(desc.MediaType) || !errors.Is(err, ErrNotFound) && !errors.Is(err, ErrAnswer) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrSparse, err)
+	return fmt.Errorf("%w: %w", errSparse, err)
 }
 
 func (m *mirror) children(ctx context.Context, desc ocispec.Descriptor, content []byte, depth int) error {

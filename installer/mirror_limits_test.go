@@ -238,7 +238,7 @@ func TestMirrorAddsNoSignatures(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = i.Mirror(t.Context(), reference(t, alias), unmoving{to}, installer.MirrorOptions{})
-		if !errors.Is(err, installer.ErrOccupied) {
+		if !errors.Is(err, installer.Reason("occupied")) {
 			t.Errorf("%s: %v", name, err)
 		}
 		after, _ := to.Resolve(t.Context(), plugintest.SignatureTag(p.Index.Digest))

@@ -249,14 +249,14 @@ func TestMirrorPlatformsToRegistry(t *testing.T) {
 		want     error
 	}{
 		"sparse indexes allowed":  {registrytest.New(t, registrytest.WithSparseIndexes()), nil},
-		"distribution":            {registrytest.New(t), installer.ErrSparse},
-		"go-containerregistry's":  {registrytest.NewReferrers(t), installer.ErrSparse},
+		"distribution":            {registrytest.New(t), installer.Reason("sparse")},
+		"go-containerregistry's":  {registrytest.NewReferrers(t), installer.Reason("sparse")},
 		"a registry that is down": {brokenRegistry(t), installer.ErrUnavailable},
 	} {
 		ref, copied := reference(t, source.Host+"/team/plugin"), reference(t, c.registry.Host+"/copy")
 		opts := installer.MirrorOptions{Platforms: []string{"linux/s390x"}}
 		_, err := newInstaller(t, trusting(t, key)).Mirror(t.Context(), ref, repository(t, c.registry.Host, "copy"), opts)
-		if !errors.Is(err, c.want) || errors.Is(err, installer.ErrSparse) != errors.Is(c.want, installer.ErrSparse) {
+		if !errors.Is(err, c.want) || errors.Is(err, installer.Reason("sparse")) != errors.Is(c.want, installer.Reason("sparse")) {
 			t.Errorf("%s: %v; want %v", name, err, c.want)
 		}
 		i := newInstaller(t, trusting(t, key), installer.WithPlatform("linux/s390x"))
@@ -331,16 +331,16 @@ func TestExtractLayoutTarHostile(t *testing.T) {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		if err := installer.ExtractLayoutTar(t.Context(), &b, dir); !errors.Is(err, installer.ErrHostile) {
-			t.Errorf("%s: got %v; want ErrHostile", name, err)
+		if err := installer.ExtractLayoutTar(t.Context(), &b, dir); !errors.Is(err, installer.Reason("hostile")) {
+			t.Errorf("%s: got %v; want hostile", name, err)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 			t.Errorf("%s: left %v, %v", name, left, err)
 		}
 	}
 	cut := io.LimitReader(bytes.NewReader(plugintest.Tar(t, []plugintest.Entry{{Name: "index.json", Body: "{}"}})), 513)
-	if err := installer.ExtractLayoutTar(t.Context(), cut, t.TempDir()); !errors.Is(err, installer.ErrCorrupt) {
-		t.Errorf("cut: got %v; want ErrCorrupt", err)
+	if err := installer.ExtractLayoutTar(t.Context(), cut, t.TempDir()); !errors.Is(err, installer.Reason("corrupt")) {
+		t.Errorf("cut: got %v; want corrupt", err)
 	}
 }
 
@@ -358,7 +358,7 @@ func TestExtractLayoutTarCancelled(t *testing.T) {
 		read += n
 		return n, nil
 	})
-	if err := installer.ExtractLayoutTar(ctx, from, t.TempDir()); !errors.Is(err, context.Canceled) || errors.Is(err, installer.ErrCorrupt) {
+	if err := installer.ExtractLayoutTar(ctx, from, t.TempDir()); !errors.Is(err, context.Canceled) || errors.Is(err, installer.Reason("corrupt")) {
 		t.Errorf("got %v; want context.Canceled", err)
 	}
 	if read > 1<<20 {

@@ -32,8 +32,8 @@ func TestNoFolder(t *testing.T) {
 			return err
 		},
 	} {
-		if err := do(); !errors.Is(err, installer.ErrNoFolder) {
-			t.Errorf("%s: got %v; want ErrNoFolder", name, err)
+		if err := do(); !errors.Is(err, installer.Reason("no-folder")) {
+			t.Errorf("%s: got %v; want no-folder", name, err)
 		}
 	}
 	if requests := s.registry.Gate.Requests(); len(requests) > 0 {

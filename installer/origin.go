@@ -43,14 +43,14 @@ func (i *Installer) platforms(ctx context.Context, ref Reference) (Reference, []
 	if !artifact.IsIndex(found.desc.MediaType) {
 		chain, err := admission.NewChain(nil, top)
 		if err != nil {
-			return Reference{}, nil, fmt.Errorf("%w: %w", ErrNotPlugin, err)
+			return Reference{}, nil, fmt.Errorf("%w: %w", errNotPlugin, err)
 		}
 		platform, err := configPlatform(ctx, src, chain.Manifest())
 		return pinned, []string{platform.String()}, err
 	}
 	index, err := artifact.DecodeIndex(found.desc.MediaType, top.Content)
 	if err != nil {
-		return Reference{}, nil, fmt.Errorf("%w: index %s: %w", ErrNotPlugin, found.desc.Digest, err)
+		return Reference{}, nil, fmt.Errorf("%w: index %s: %w", errNotPlugin, found.desc.Digest, err)
 	}
 	for _, entry := range index.Manifests {
 		if platform, ok := entryPlatform(entry); ok {
@@ -58,7 +58,7 @@ func (i *Installer) platforms(ctx context.Context, ref Reference) (Reference, []
 		}
 	}
 	if len(platforms) == 0 {
-		return Reference{}, nil, fmt.Errorf("%w: index %s names no platform", ErrNoPlatform, found.desc.Digest)
+		return Reference{}, nil, fmt.Errorf("%w: index %s names no platform", errNoPlatform, found.desc.Digest)
 	}
 	slices.Sort(platforms)
 	return pinned, slices.Compact(platforms), nil

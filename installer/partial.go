@@ -13,7 +13,7 @@ import (
 )
 
 // PartialError is an index without all the manifests that it names, as a mirror
-// of single platforms has it. It matches [ErrPartial] and [ErrNotFound].
+// of single platforms has it. It matches [ErrNotFound] (partial).
 type PartialError struct {
 	// Missing is the platform that was wanted.
 	Missing string
@@ -29,13 +29,10 @@ func (e *PartialError) Error() string {
 	if present == "" {
 		present = "none"
 	}
-	return fmt.Sprintf("%v: the index names %s, whose manifest is not there; those that are: %s", ErrPartial, e.Missing, present)
+	return fmt.Sprintf("%v: the index names %s, whose manifest is not there; those that are: %s", errPartial, e.Missing, present)
 }
 
-// Is matches [ErrPartial].
-func (e *PartialError) Is(target error) bool { return target == ErrPartial }
-
-// Unwrap gives the source's error.
+// Unwrap returns the reason and the source's error.
 func (e *PartialError) Unwrap() error { return e.err }
 
 // partial explains why the manifest of an entry could not be fetched, if that is
@@ -48,7 +45,7 @@ func partial(ctx context.Context, src Resolver, index ocispec.Index, missing oci
 	if _, there := src.Resolve(ctx, missing.Digest.String()); there == nil {
 		return err // it is something else that is not there
 	}
-	e := &PartialError{Missing: platform.String(), err: err}
+	e := &PartialError{Missing: platform.String(), err: errors.Join(errPartial, err)}
 	for _, entry := range index.Manifests {
 		platform, ok := entryPlatform(entry)
 		if !ok || len(e.Present) >= maxUnlabelled {

@@ -52,7 +52,7 @@ func findPayload(ctx context.Context, src Fetcher, chain admission.Chain, platfo
 		}, nil
 	}
 	if len(manifest.Layers) == 0 || len(manifest.Layers) > maxLayers {
-		return payload{}, fmt.Errorf("%w: manifest %s has %d layers", ErrNotPlugin, chain.ManifestDigest(), len(manifest.Layers))
+		return payload{}, fmt.Errorf("%w: manifest %s has %d layers", errNotPlugin, chain.ManifestDigest(), len(manifest.Layers))
 	}
 	if file, ok := rawFile(manifest, executable); ok {
 		var config ocispec.Image
@@ -94,7 +94,7 @@ func imagePayload(ctx context.Context, src Fetcher, chain admission.Chain, execu
 	manifest := chain.Manifest()
 	if !artifact.IsConfig(manifest.Config.MediaType) {
 		return payload{}, fmt.Errorf("%w: manifest %s has no layer marked %s, no image config and no file named %s",
-			ErrNotPlugin, chain.ManifestDigest(), artifact.AnnotationLayer, executable)
+			errNotPlugin, chain.ManifestDigest(), artifact.AnnotationLayer, executable)
 	}
 	config, err := fetchConfig(ctx, src, manifest)
 	if err != nil {
@@ -115,7 +115,7 @@ func imagePayload(ctx context.Context, src Fetcher, chain admission.Chain, execu
 		}
 	}
 	if len(p.layers) == 0 {
-		return payload{}, fmt.Errorf("%w: manifest %s has no layer that is an archive", ErrNotPlugin, chain.ManifestDigest())
+		return payload{}, fmt.Errorf("%w: manifest %s has no layer that is an archive", errNotPlugin, chain.ManifestDigest())
 	}
 	p.said = saidVersions(chain, config)
 	return p, nil
@@ -134,7 +134,7 @@ func entrypoint(config ocispec.Image, executable string) (string, error) {
 	at = path.Clean(at)
 	switch path.Base(at) {
 	case "sh", "bash", "ash", "dash", "env", "tini", "dumb-init":
-		return "", fmt.Errorf("%w: the image runs %s, not a plugin", ErrNotPlugin, at)
+		return "", fmt.Errorf("%w: the image runs %s, not a plugin", errNotPlugin, at)
 	}
 	return at, nil
 }
@@ -152,7 +152,7 @@ func executableOf(chain admission.Chain) (digest.Digest, error) {
 		err = digest.ErrDigestUnsupported
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: annotation %s %.80q: %w", ErrNotPlugin, artifact.AnnotationExecutable, text, err)
+		return "", fmt.Errorf("%w: annotation %s %.80q: %w", errNotPlugin, artifact.AnnotationExecutable, text, err)
 	}
 	return announced, nil
 }
@@ -170,10 +170,10 @@ func needs(chain admission.Chain) (string, error) {
 	}
 	said, err := artifact.DecodeMetadata(text)
 	if err != nil {
-		return "", fmt.Errorf("%w: annotation %s: %w", ErrNotPlugin, artifact.AnnotationMetadata, err)
+		return "", fmt.Errorf("%w: annotation %s: %w", errNotPlugin, artifact.AnnotationMetadata, err)
 	}
 	if said.Protocol != nil && *said.Protocol != runnerProtocol {
-		return "", fmt.Errorf("%w: it speaks protocol %d, GitLab Runner speaks %d", ErrNotPlugin, *said.Protocol, runnerProtocol)
+		return "", fmt.Errorf("%w: it speaks protocol %d, GitLab Runner speaks %d", errNotPlugin, *said.Protocol, runnerProtocol)
 	}
 	if said.MinimumRunner == "" {
 		return "", nil
@@ -199,7 +199,7 @@ func (p payload) ownVersion() (version.Version, bool, error) {
 			return v, true, nil
 		}
 		if p.annotated {
-			return version.Version{}, false, fmt.Errorf("%w: annotation %s: %w", ErrNotPlugin, artifact.AnnotationLayer, err)
+			return version.Version{}, false, fmt.Errorf("%w: annotation %s: %w", errNotPlugin, artifact.AnnotationLayer, err)
 		}
 	}
 	return version.Version{}, false, nil
@@ -216,13 +216,13 @@ func (p payload) settleVersion(found picked) (v version.Version, own bool, err e
 		return version.Version{}, false, err
 	case own && found.known && !v.Equal(found.version):
 		if found.locked {
-			return version.Version{}, false, fmt.Errorf("%w: the lock has version %s, published is %s", ErrMoved, found.version, v)
+			return version.Version{}, false, fmt.Errorf("%w: the lock has version %s, published is %s", errMoved, found.version, v)
 		}
-		return version.Version{}, false, fmt.Errorf("%w: the plugin with the tag %s has version %s", ErrMismatch, cmp.Or(found.tag, found.version.String()), v)
+		return version.Version{}, false, fmt.Errorf("%w: the plugin with the tag %s has version %s", errMismatch, cmp.Or(found.tag, found.version.String()), v)
 	case own:
 		return v, true, nil
 	case found.known:
 		return found.version, false, nil
 	}
-	return version.Version{}, false, fmt.Errorf("%w: neither a tag nor the image says which version it is", ErrNotPlugin)
+	return version.Version{}, false, fmt.Errorf("%w: neither a tag nor the image says which version it is", errNotPlugin)
 }

@@ -63,7 +63,7 @@ func (i *Installer) choose(ctx context.Context, src Source, index ocispec.Index)
 		fitting = offered
 	}
 	if len(fitting) == 0 {
-		return candidate{}, fmt.Errorf("%w: want %s, published for %s", ErrNoPlatform, i.platform, platformNames(offered))
+		return candidate{}, fmt.Errorf("%w: want %s, published for %s", errNoPlatform, i.platform, platformNames(offered))
 	}
 	best := slices.MinFunc(fitting, compareCandidates)
 	best.why = explain(i.platform, best)
@@ -134,7 +134,7 @@ func compareDotted(a, b string) int {
 // openUnlabelled reads the platforms of entries that do not say it.
 func (i *Installer) openUnlabelled(ctx context.Context, src Source, entries []ocispec.Descriptor) ([]candidate, error) {
 	if len(entries) > maxUnlabelled {
-		return nil, fmt.Errorf("%w: %d entries of the index have no platform, more than the %d that are opened", ErrNotPlugin, len(entries), maxUnlabelled)
+		return nil, fmt.Errorf("%w: %d entries of the index have no platform, more than the %d that are opened", errNotPlugin, len(entries), maxUnlabelled)
 	}
 	var opened []candidate
 	for _, entry := range entries {
@@ -144,7 +144,7 @@ func (i *Installer) openUnlabelled(ctx context.Context, src Source, entries []oc
 		}
 		manifest, err := artifact.DecodeManifest(entry.MediaType, content)
 		if err != nil {
-			return nil, fmt.Errorf("%w: manifest %s: %w", ErrNotPlugin, entry.Digest, err)
+			return nil, fmt.Errorf("%w: manifest %s: %w", errNotPlugin, entry.Digest, err)
 		}
 		platform, err := configPlatform(ctx, src, manifest)
 		if errors.Is(err, artifact.ErrPlatform) {

@@ -14,14 +14,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 )
 
-// ErrInvalidPolicy is a policy that cannot be used: it contradicts itself,
-// names nobody, or cannot be read.
-var ErrInvalidPolicy = errors.New("invalid policy")
-
-// ErrOtherPolicy reports an installed plugin that was verified by other rules than
-// the policy has now.
-var ErrOtherPolicy = errors.New("it was verified by rules that have changed since")
-
 // Policy says what a plugin must carry before it may be installed. The zero
 // value refuses everything. [NewPolicy] and [ParsePolicy] make one.
 type Policy struct {
@@ -105,18 +97,18 @@ func (r compiledRule) fingerprint() digest.Digest {
 }
 
 // NewPolicy makes a policy of rules. Rules that contradict themselves or each
-// other are refused with [ErrInvalidPolicy], all at once.
+// other are refused with [ErrInvalid] (policy), all at once.
 func NewPolicy(rules ...Rule) (Policy, error) {
 	var policy Policy
 	var problems []error
 	for _, rule := range rules {
 		compiled, err := rule.compile()
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, rule.Scope, err))
+			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", errInvalidPolicy, rule.Scope, err))
 			continue
 		}
 		if same := slices.IndexFunc(policy.rules, func(r compiledRule) bool { return r.scope.pattern == compiled.scope.pattern }); same >= 0 {
-			problems = append(problems, fmt.Errorf("%w: two rules for the same names: scope %q and scope %q", ErrInvalidPolicy, policy.rules[same].scope.text, rule.Scope))
+			problems = append(problems, fmt.Errorf("%w: two rules for the same names: scope %q and scope %q", errInvalidPolicy, policy.rules[same].scope.text, rule.Scope))
 			continue
 		}
 		policy.rules = append(policy.rules, compiled)
@@ -256,7 +248,7 @@ func (p Policy) Allows(installed Installed) error {
 	case r.Verification.Unsafe && !rule.unsafe:
 		return fmt.Errorf("%w: it was installed without being verified, and the rule for %s wants evidence", ErrRefused, rule.scope.text)
 	case want != r.Verification.Policy:
-		return fmt.Errorf("%w: %w", ErrRefused, ErrOtherPolicy)
+		return fmt.Errorf("%w: %w", ErrRefused, errOtherPolicy)
 	}
 	return nil
 }
@@ -276,7 +268,7 @@ func (p Policy) rulesAbout(name string) []compiledRule {
 }
 
 // NoRuleError is the refusal of a plugin that the policy does not mention. It
-// matches [ErrNoRule] and [ErrRefused].
+// matches [ErrRefused] (no-rule).
 type NoRuleError struct {
 	// Name is registry/repository.
 	Name string
@@ -284,13 +276,11 @@ type NoRuleError struct {
 
 // Error says what is missing.
 func (e *NoRuleError) Error() string {
-	return fmt.Sprintf("%v: %v %s", ErrRefused, ErrNoRule, e.Name)
+	return fmt.Sprintf("%v: %v %s", ErrRefused, errNoRule, e.Name)
 }
 
-// Is matches the two sentinels.
-func (e *NoRuleError) Is(target error) bool {
-	return target == ErrRefused || target == ErrNoRule
-}
+// Unwrap returns the reason.
+func (e *NoRuleError) Unwrap() error { return errNoRule }
 
 // Suggestion is the text to add to policy.toml, for somebody who has the
 // publisher's key.

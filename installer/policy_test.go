@@ -33,7 +33,7 @@ func TestReadPolicyTakesFilesBesideIt(t *testing.T) {
 		}
 	}
 	write("policy.toml", []byte("version = 1\n[[rule]]\nscope = \"registry.test/team/*\"\n[[rule.key]]\nfile = \"team.pub\"\n"))
-	if _, err := installer.ReadPolicy(path); !errors.Is(err, installer.ErrInvalidPolicy) || !strings.Contains(err.Error(), path) {
+	if _, err := installer.ReadPolicy(path); !errors.Is(err, installer.Reason("policy")) || !strings.Contains(err.Error(), path) {
 		t.Errorf("without the key: error %v", err)
 	}
 	write("team.pub", trusttest.NewKey(t).PublicPEM(t))
@@ -100,7 +100,7 @@ insecure-unsigned = true
 		"ghcr.io/radome-io/fleeting-plugin-openstack", "ghcr.io/radome-io.evil/x",
 	} {
 		rule, err := policy.RuleFor(reference(t, name))
-		if errors.Is(err, installer.ErrNoRule) && errors.Is(err, installer.ErrRefused) {
+		if errors.Is(err, installer.Reason("no-rule")) && errors.Is(err, installer.ErrRefused) {
 			rule.Scope = "refused"
 		} else if err != nil {
 			t.Fatal(err)
@@ -124,8 +124,8 @@ func TestUnusableSigners(t *testing.T) {
 	_, identityErr := installer.RequireIdentity(installer.Identity{}, installer.IdentityOptions{})
 	_, rootErr := installer.LoadTrustedRoot([]byte("x"))
 	for name, err := range map[string]error{"key": keyErr, "identity": identityErr, "root": rootErr} {
-		if !errors.Is(err, installer.ErrInvalidPolicy) {
-			t.Errorf("%s: got %v; want ErrInvalidPolicy", name, err)
+		if !errors.Is(err, installer.Reason("policy")) {
+			t.Errorf("%s: got %v; want policy", name, err)
 		}
 	}
 	for name, opt := range map[string]installer.Option{
@@ -211,8 +211,8 @@ func TestParsePolicyInvalid(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, err := installer.ParsePolicy([]byte(test.text), noFiles)
-			if !errors.Is(err, installer.ErrInvalidPolicy) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v; want ErrInvalidPolicy with %q", err, test.want)
+			if !errors.Is(err, installer.Reason("policy")) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v; want policy with %q", err, test.want)
 			}
 		})
 	}
@@ -287,7 +287,7 @@ func FuzzPolicy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		policy, err := installer.ParsePolicy([]byte(text), noFiles)
 		if err != nil {
-			if !errors.Is(err, installer.ErrInvalidPolicy) {
+			if !errors.Is(err, installer.Reason("policy")) {
 				t.Fatalf("%q: %v", text, err)
 			}
 			return
@@ -313,6 +313,6 @@ scope = "registry.example.com/team/**"
 [[rule.key]]
 file = "cosign.pub"
 `), func(name string) ([]byte, error) { return os.ReadFile("/nowhere/" + name) })
-	fmt.Println(errors.Is(err, installer.ErrInvalidPolicy))
+	fmt.Println(errors.Is(err, installer.Reason("policy")))
 	// Output: true
 }

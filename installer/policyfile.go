@@ -41,7 +41,7 @@ func FilesBeside(path string) FileReader {
 
 // ReadPolicy reads the policy in the file at path, and the keys and trusted
 // roots that it names relative to its folder; see [ParsePolicy]. Errors name the
-// file, and are of the file system or match [ErrInvalidPolicy].
+// file, and are of the file system or match [ErrInvalid] (policy).
 func ReadPolicy(path string, builtIn ...Rule) (Policy, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -62,7 +62,7 @@ func ReadPolicy(path string, builtIn ...Rule) (Policy, error) {
 // ParsePolicy reads policy.toml. It is strict: an unknown key, a rule that
 // contradicts itself, a key that cannot be read are all errors, because each
 // would make the policy mean something else than was written. Errors match
-// [ErrInvalidPolicy] and name the line where they can.
+// [ErrInvalid] (policy) and name the line where they can.
 //
 // The policy trusts whom the file names, and nobody else unless the caller says
 // so: builtIn are rules of the caller's own, such as [OwnPublisher]. Each is added
@@ -70,22 +70,22 @@ func ReadPolicy(path string, builtIn ...Rule) (Policy, error) {
 // built-in-publisher = false.
 func ParsePolicy(content []byte, read FileReader, builtIn ...Rule) (Policy, error) {
 	if len(content) > policyLimit {
-		return Policy{}, fmt.Errorf("%w: longer than %d bytes", ErrInvalidPolicy, policyLimit)
+		return Policy{}, fmt.Errorf("%w: longer than %d bytes", errInvalidPolicy, policyLimit)
 	}
 	content, err := textfile.UTF8(content)
 	if err != nil {
-		return Policy{}, fmt.Errorf("%w: %w", ErrInvalidPolicy, err)
+		return Policy{}, fmt.Errorf("%w: %w", errInvalidPolicy, err)
 	}
 	var file policyFile
 	decoder := toml.NewDecoder(bytes.NewReader(content)).DisallowUnknownFields()
 	if err := decoder.Decode(&file); err != nil {
-		return Policy{}, fmt.Errorf("%w: %w", ErrInvalidPolicy, readable(err))
+		return Policy{}, fmt.Errorf("%w: %w", errInvalidPolicy, readable(err))
 	}
 	if file.Version == 0 {
-		return Policy{}, fmt.Errorf("%w: it has no version: begin it with version = %d", ErrInvalidPolicy, policyVersion)
+		return Policy{}, fmt.Errorf("%w: it has no version: begin it with version = %d", errInvalidPolicy, policyVersion)
 	}
 	if file.Version != policyVersion {
-		return Policy{}, fmt.Errorf("%w: version = %d; this program reads version = %d", ErrInvalidPolicy, file.Version, policyVersion)
+		return Policy{}, fmt.Errorf("%w: version = %d; this program reads version = %d", errInvalidPolicy, file.Version, policyVersion)
 	}
 	var rules []Rule
 	var problems []error
@@ -95,7 +95,7 @@ func ParsePolicy(content []byte, read FileReader, builtIn ...Rule) (Policy, erro
 	for _, written := range file.Rules {
 		rule, err := written.rule(read)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", ErrInvalidPolicy, written.Scope, err))
+			problems = append(problems, fmt.Errorf("%w: rule for %q: %w", errInvalidPolicy, written.Scope, err))
 		}
 		rules = append(rules, rule)
 	}

@@ -20,10 +20,6 @@ import (
 // receiptSchema is the version of the form of receipts. A reader refuses others.
 const receiptSchema = 1
 
-// ErrInvalidReceipt is a receipt that cannot be read: changed by hand, or
-// written by a later version of this package.
-var ErrInvalidReceipt = errors.New("invalid receipt")
-
 // Receipt says what was installed, from where, and why it was allowed. It lies
 // beside the executable as fleeting-plugin.receipt.json.
 //
@@ -83,13 +79,13 @@ func decodeReceipt(content []byte) (Receipt, error) {
 	decoder.DisallowUnknownFields()
 	var r Receipt
 	if err := decoder.Decode(&r); err != nil {
-		return Receipt{}, fmt.Errorf("%w: %w", ErrInvalidReceipt, err)
+		return Receipt{}, fmt.Errorf("%w: %w", errInvalidReceipt, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return Receipt{}, fmt.Errorf("%w: data behind its end", ErrInvalidReceipt)
+		return Receipt{}, fmt.Errorf("%w: data behind its end", errInvalidReceipt)
 	}
 	if r.Schema != receiptSchema {
-		return Receipt{}, fmt.Errorf("%w: schema %d, this program knows %d", ErrInvalidReceipt, r.Schema, receiptSchema)
+		return Receipt{}, fmt.Errorf("%w: schema %d, this program knows %d", errInvalidReceipt, r.Schema, receiptSchema)
 	}
 	return r, r.check()
 }
@@ -99,27 +95,27 @@ func decodeReceipt(content []byte) (Receipt, error) {
 func (r Receipt) check() error {
 	for _, d := range []digest.Digest{r.Manifest, r.Layer, r.Digest()} {
 		if err := d.Validate(); err != nil {
-			return fmt.Errorf("%w: digest %q: %w", ErrInvalidReceipt, d, err)
+			return fmt.Errorf("%w: digest %q: %w", errInvalidReceipt, d, err)
 		}
 	}
 	if _, err := artifact.ReadPlatform(r.Platform); err != nil {
-		return fmt.Errorf("%w: %w", ErrInvalidReceipt, err)
+		return fmt.Errorf("%w: %w", errInvalidReceipt, err)
 	}
 	if r.Executable != "plugin" && r.Executable != "plugin.exe" {
-		return fmt.Errorf("%w: %q is no name of an executable", ErrInvalidReceipt, r.Executable)
+		return fmt.Errorf("%w: %q is no name of an executable", errInvalidReceipt, r.Executable)
 	}
 	seen := map[string]bool{}
 	for _, f := range r.Files {
 		if err := f.Digest.Validate(); err != nil {
-			return fmt.Errorf("%w: file %q: %w", ErrInvalidReceipt, f.Name, err)
+			return fmt.Errorf("%w: file %q: %w", errInvalidReceipt, f.Name, err)
 		}
 		if seen[f.Name] || !filepath.IsLocal(filepath.FromSlash(f.Name)) {
-			return fmt.Errorf("%w: file %q comes twice or is elsewhere", ErrInvalidReceipt, f.Name)
+			return fmt.Errorf("%w: file %q comes twice or is elsewhere", errInvalidReceipt, f.Name)
 		}
 		seen[f.Name] = true
 	}
 	if !seen[r.Executable] {
-		return fmt.Errorf("%w: it names no executable", ErrInvalidReceipt)
+		return fmt.Errorf("%w: it names no executable", errInvalidReceipt)
 	}
 	return nil
 }
@@ -128,7 +124,7 @@ func (r Receipt) check() error {
 // that was copied or renamed is another version to the runner.
 func (r Receipt) belongs(entry store.Entry) error {
 	if r.Name != entry.Plugin.Name() || !r.Version.Core().Equal(entry.Version.Core()) {
-		return fmt.Errorf("%w: it belongs to %s %s", ErrInvalidReceipt, r.Name, r.Version)
+		return fmt.Errorf("%w: it belongs to %s %s", errInvalidReceipt, r.Name, r.Version)
 	}
 	return nil
 }

@@ -27,9 +27,6 @@ const (
 	maxRepository  = 255
 )
 
-// ErrInvalidReference is returned for text that is not a [Reference].
-var ErrInvalidReference = errors.New("invalid reference")
-
 // Reference names a plugin in a registry and says which version of it is wanted:
 //
 //	[registry/][repository/]name[:constraint][@digest]
@@ -59,11 +56,11 @@ type Reference struct {
 // manifest. With both, the digest decides what is fetched and its version must
 // satisfy the constraint.
 //
-// Errors match [ErrInvalidReference].
+// Errors match [ErrInvalid] (reference).
 func ParseReference(text string) (Reference, error) {
 	ref, err := parseReference(text)
 	if err != nil {
-		return Reference{}, fmt.Errorf("%w %.200q: %w", ErrInvalidReference, text, err)
+		return Reference{}, fmt.Errorf("%w %.200q: %w", errInvalidReference, text, err)
 	}
 	return ref, nil
 }

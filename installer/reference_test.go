@@ -84,8 +84,8 @@ func TestParseReferenceInvalid(t *testing.T) {
 		"[::g]:1/x", "[127.0.0.1]:1/x", "a.example/x:1@" + someDigest + "@" + someDigest, "a.exämple/x",
 		"a.example/" + strings.Repeat("x", 300), strings.Repeat("x", 2000), "a.example/x:1:2", "a.example\\b/x",
 	} {
-		if ref, err := installer.ParseReference(text); !errors.Is(err, installer.ErrInvalidReference) {
-			t.Errorf("%q is %q, %v; want ErrInvalidReference", text, ref, err)
+		if ref, err := installer.ParseReference(text); !errors.Is(err, installer.Reason("reference")) {
+			t.Errorf("%q is %q, %v; want reference", text, ref, err)
 		}
 	}
 }

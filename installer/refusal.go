@@ -7,12 +7,11 @@ import (
 )
 
 // RefusedError is the refusal of an artifact whose evidence does not suffice. It
-// matches [ErrRefused] and, where they apply, [ErrUnsigned], [ErrNoAttestation],
-// [ErrWrongSigner], [ErrUnknownLog] and [ErrNoSCT]. Its text is one line; the
-// fields are for those who have more room.
+// matches [ErrRefused]; [Reasons] returns the reasons of all evidence that was
+// looked at. Its text is one line; the fields are for those who have more room.
 type RefusedError struct {
-	// Reason says in one line what the rule asks for that is not there.
-	Reason string
+	// Why says in one line what the rule asks for that is not there.
+	Why string
 	// Looked is the evidence that was looked at and does not count, each reason
 	// once; empty if there was none.
 	Looked []RefusedEvidence
@@ -25,8 +24,8 @@ type RefusedEvidence struct {
 	// Origins say where it was found: "tag TAG" or "referrer DIGEST". Empty for
 	// what is about no single piece.
 	Origins []string
-	// Reason says in one line why it does not count.
-	Reason string
+	// Why says in one line why it does not count.
+	Why string
 }
 
 // String is the reason behind the first origin, and how many more there are.
@@ -44,7 +43,7 @@ func refusedError(err error) error {
 	if !ok {
 		return err
 	}
-	public := &RefusedError{Reason: refusal.Reason, err: err}
+	public := &RefusedError{Why: refusal.Why, err: err}
 	for _, looked := range refusal.Looked {
 		public.Looked = append(public.Looked, RefusedEvidence(looked))
 	}

@@ -69,7 +69,7 @@ func (r *Registries) Destination(name string) (Destination, error) {
 //
 // Keys and values are a registry, or a registry and the beginning of a repository;
 // both are read as a [Reference] is. A key that no name begins with, and two keys
-// for the same names, are [ErrInvalidReference].
+// for the same names, are [ErrInvalid] (reference).
 func WithMirrors(open Opener, mirrors map[string]string) (Opener, error) {
 	prefixes := map[string]string{}
 	for from, to := range mirrors {
@@ -78,10 +78,10 @@ func WithMirrors(open Opener, mirrors map[string]string) (Opener, error) {
 			_, err = parsePrefix(to)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%w: mirror %s=%s: %w", ErrInvalidReference, from, to, err)
+			return nil, fmt.Errorf("%w: mirror %s=%s: %w", errInvalidReference, from, to, err)
 		}
 		if _, twice := prefixes[key]; twice {
-			return nil, fmt.Errorf("%w: two mirrors for %s", ErrInvalidReference, key)
+			return nil, fmt.Errorf("%w: two mirrors for %s", errInvalidReference, key)
 		}
 		prefixes[key] = to
 	}

@@ -64,8 +64,8 @@ func TestEveryFormOfReference(t *testing.T) {
 	} {
 		i := newInstaller(t, trusting(t, trusttest.NewKey(t)))
 		_, err := i.Install(t.Context(), reference(t, registry.Host+"/team/plugin"+form), installer.InstallOptions{As: alias})
-		if !errors.Is(err, installer.ErrUnsigned) {
-			t.Errorf("%q: got %v; want ErrUnsigned", form, err)
+		if !errors.Is(err, installer.Reason("unsigned")) {
+			t.Errorf("%q: got %v; want unsigned", form, err)
 		}
 		mustBeEmpty(t, i.Folder().Dir())
 	}
@@ -77,8 +77,8 @@ func TestProtocol(t *testing.T) {
 	t.Parallel()
 	for said, want := range map[string]error{
 		`{"protocol":0,"minimumRunner":"17.9"}`: nil,
-		`{"protocol":1}`:                        installer.ErrNotPlugin,
-		`{"protocol":`:                          installer.ErrNotPlugin,
+		`{"protocol":1}`:                        installer.Reason("not-plugin"),
+		`{"protocol":`:                          installer.Reason("not-plugin"),
 	} {
 		layout := newLayout(t)
 		plugintest.Publish(t, layout, plugintest.Plugin{Version: "1.0.0", Index: func(index *ocispec.Index) {

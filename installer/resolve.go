@@ -61,7 +61,7 @@ func (r Resolution) Digest() digest.Digest {
 // Resolve finds the version and the digests that a reference stands for. It
 // reads tags and manifests, no layers, and changes nothing.
 //
-// Errors match [ErrNotFound], [ErrNoVersion], [ErrNoPlatform], [ErrNotPlugin] or
+// Errors match [ErrNotFound], [ErrNotFound] (no-version), [ErrNotFound] (no-platform), [ErrBadContent] (not-plugin) or
 // one of the registry errors.
 func (i *Installer) Resolve(ctx context.Context, ref Reference) (Resolution, error) {
 	return i.resolveBy(ctx, ref, pick)
@@ -129,7 +129,7 @@ func pick(ctx context.Context, src Source, ref Reference) (picked, error) {
 func pickDigest(ctx context.Context, src Source, want digest.Digest) (ocispec.Descriptor, error) {
 	desc, err := src.Resolve(ctx, want.String())
 	if err == nil && desc.Digest != want {
-		err = fmt.Errorf("%w: asked for %s, got %s", ErrMismatch, want, desc.Digest)
+		err = fmt.Errorf("%w: asked for %s, got %s", errMismatch, want, desc.Digest)
 	}
 	return desc, err
 }
@@ -197,7 +197,7 @@ func noVersion(constraint version.Constraint, versions []version.Version, cause 
 	if text == "" {
 		text = " nothing"
 	}
-	return fmt.Errorf("%w %q: published is%s", ErrNoVersion, constraint, text)
+	return fmt.Errorf("%w %q: published is%s", errNoVersion, constraint, text)
 }
 
 // versionTags gives the versions among the tags. Of two tags for one version the
@@ -235,7 +235,7 @@ func (i *Installer) follow(ctx context.Context, r *Resolution, desc ocispec.Desc
 	}
 	index, err := artifact.DecodeIndex(desc.MediaType, content)
 	if err != nil {
-		return fmt.Errorf("%w: index %s: %w", ErrNotPlugin, desc.Digest, err)
+		return fmt.Errorf("%w: index %s: %w", errNotPlugin, desc.Digest, err)
 	}
 	chosen, err := i.choose(ctx, r.source, index)
 	if err != nil {
@@ -257,14 +257,14 @@ func (i *Installer) follow(ctx context.Context, r *Resolution, desc ocispec.Desc
 func (i *Installer) single(ctx context.Context, r *Resolution, document admission.Document) error {
 	chain, err := admission.NewChain(nil, document)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrNotPlugin, err)
+		return fmt.Errorf("%w: %w", errNotPlugin, err)
 	}
 	platform, err := configPlatform(ctx, r.source, chain.Manifest())
 	if err != nil {
-		return fmt.Errorf("%w: a single manifest, and its config does not say for which platform: %w", ErrNoPlatform, err)
+		return fmt.Errorf("%w: a single manifest, and its config does not say for which platform: %w", errNoPlatform, err)
 	}
 	if rankOf(i.platform, platform) < 0 && !i.anyPlatform {
-		return fmt.Errorf("%w: have %s, want %s", ErrNoPlatform, platform, i.platform)
+		return fmt.Errorf("%w: have %s, want %s", errNoPlatform, platform, i.platform)
 	}
 	r.chain, r.Platform = chain, platform.String()
 	r.Explanation = append(r.Explanation, fmt.Sprintf("It is a single manifest, for %s by its config.", platform))
@@ -304,7 +304,7 @@ func (r *Resolution) describe(ctx context.Context) error {
 	}
 	constraint, constrained := r.Reference.Constraint()
 	if constrained && !constraint.Match(r.Version) {
-		return fmt.Errorf("%w: %s is version %s, which does not satisfy %q", ErrNoVersion, r.Digest(), r.Version, constraint)
+		return fmt.Errorf("%w: %s is version %s, which does not satisfy %q", errNoVersion, r.Digest(), r.Version, constraint)
 	}
 	return nil
 }
@@ -319,7 +319,7 @@ func (r Resolution) manifestOnly(ctx context.Context) (Resolution, error) {
 		return Resolution{}, fmt.Errorf("by the signed manifest alone: %w", err)
 	}
 	if !r.Version.Equal(before) {
-		return Resolution{}, fmt.Errorf("%w: the index, which no signature covers, says version %s, the signed manifest says %s", ErrMismatch, before, r.Version)
+		return Resolution{}, fmt.Errorf("%w: the index, which no signature covers, says version %s, the signed manifest says %s", errMismatch, before, r.Version)
 	}
 	if !artifact.IsConfig(r.chain.Manifest().Config.MediaType) {
 		return r, nil
@@ -336,7 +336,7 @@ func (r Resolution) manifestOnly(ctx context.Context) (Resolution, error) {
 		return Resolution{}, err
 	}
 	if own.OS() != want.OS() || own.Arch() != want.Arch() {
-		return Resolution{}, fmt.Errorf("%w: the index, which no signature covers, says %s, the signed manifest says %s", ErrMismatch, want, own)
+		return Resolution{}, fmt.Errorf("%w: the index, which no signature covers, says %s, the signed manifest says %s", errMismatch, want, own)
 	}
 	return r, nil
 }

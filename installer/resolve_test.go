@@ -60,7 +60,7 @@ func TestResolveTags(t *testing.T) {
 		}
 		r, err := i.Resolve(t.Context(), reference(t, registry.Host+"/team/plugin"+constraint))
 		switch {
-		case want == "" && !errors.Is(err, installer.ErrNoVersion) && !errors.Is(err, installer.ErrNotFound):
+		case want == "" && !errors.Is(err, installer.Reason("no-version")) && !errors.Is(err, installer.ErrNotFound):
 			t.Errorf("%q: %v, %v; want not found", constraint, r.Version, err)
 		case want != "" && (err != nil || r.Version.String() != want || r.Digest().String() != digests[want]):
 			t.Errorf("%q: %v, %v; want %s", constraint, r.Version, err, want)
@@ -96,8 +96,8 @@ func TestMovedTag(t *testing.T) {
 	i := newInstaller(t, installer.Policy{})
 	for _, constraint := range []string{"3.0.0", "3", "latest"} {
 		_, err := i.Resolve(t.Context(), reference(t, registry.Host+"/team/plugin:"+constraint))
-		if !errors.Is(err, installer.ErrMismatch) {
-			t.Errorf("%s: got %v; want ErrMismatch", constraint, err)
+		if !errors.Is(err, installer.Reason("mismatch")) {
+			t.Errorf("%s: got %v; want mismatch", constraint, err)
 		}
 	}
 }
@@ -126,7 +126,7 @@ func TestPlatforms(t *testing.T) {
 			plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.0.0", Platforms: order}, "1.0.0")
 			i := newInstaller(t, installer.Policy{}, installer.WithPlatform(test.host))
 			r, err := i.Resolve(t.Context(), reference(t, registry.Host+"/p"+string(rune('a'+n))+":1"))
-			if test.want == "" && !errors.Is(err, installer.ErrNoPlatform) || test.want != "" && r.Platform != test.want {
+			if test.want == "" && !errors.Is(err, installer.Reason("no-platform")) || test.want != "" && r.Platform != test.want {
 				t.Errorf("%s among %v: %q, %v; want %q", test.host, order, r.Platform, err, test.want)
 			}
 		}
@@ -170,7 +170,7 @@ func TestIndexEntries(t *testing.T) {
 			index.Manifests = index.Manifests[:1]
 			index.Manifests[0].Digest = someDigest
 		}, installer.ErrNotFound},
-		"C12 no entries": {func(index *ocispec.Index) { index.Manifests = nil }, installer.ErrNoPlatform},
+		"C12 no entries": {func(index *ocispec.Index) { index.Manifests = nil }, installer.Reason("no-platform")},
 		"C17 a version of the system that nobody has": {func(index *ocispec.Index) {
 			other := index.Manifests[0]
 			other.Digest, other.Platform = someDigest, &ocispec.Platform{OS: host.OS(), Architecture: host.Arch(), Variant: host.Variant(), OSVersion: "99"}
@@ -183,7 +183,7 @@ func TestIndexEntries(t *testing.T) {
 		"the child is an index": {func(index *ocispec.Index) {
 			index.Manifests = index.Manifests[:1]
 			index.Manifests[0].MediaType = ocispec.MediaTypeImageIndex
-		}, installer.ErrNoPlatform},
+		}, installer.Reason("no-platform")},
 		"wrong media type of the child": {func(index *ocispec.Index) {
 			index.Manifests = index.Manifests[:1]
 			index.Manifests[0].MediaType = artifact.MediaTypeDockerManifest
@@ -196,7 +196,7 @@ func TestIndexEntries(t *testing.T) {
 		"as many entries as fit into 4 MiB": {func(index *ocispec.Index) {
 			entry := ocispec.Descriptor{MediaType: "a", Digest: someDigest, Size: 1}
 			index.Manifests = slices.Repeat([]ocispec.Descriptor{entry}, 30_000)
-		}, installer.ErrNotPlugin},
+		}, installer.Reason("not-plugin")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

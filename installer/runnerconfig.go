@@ -11,9 +11,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
 
-// ErrInvalidConfig is a config.toml of the runner that cannot be read.
-var ErrInvalidConfig = errors.New("invalid runner configuration")
-
 // ConfigPlugin is a plugin that an entry of the runner's config.toml names.
 type ConfigPlugin struct {
 	// Runner is the name of the [[runners]] entry.
@@ -29,8 +26,8 @@ type ConfigPlugin struct {
 
 // ParseRunnerConfig gives the plugins that a config.toml names, in its order.
 // Everything else in the file is passed over: it belongs to the runner. Entries
-// without an autoscaler name none. Errors match [ErrInvalidConfig] or
-// [ErrInvalidReference].
+// without an autoscaler name none. Errors match [ErrInvalid] (runner-config) or
+// [ErrInvalid] (reference).
 func ParseRunnerConfig(content []byte) ([]ConfigPlugin, error) {
 	var file struct {
 		Runners []struct {
@@ -42,10 +39,10 @@ func ParseRunnerConfig(content []byte) ([]ConfigPlugin, error) {
 	}
 	content, err := textfile.UTF8(content)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, err)
+		return nil, fmt.Errorf("%w: %w", errInvalidConfig, err)
 	}
 	if err := toml.Unmarshal(content, &file); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalidConfig, readable(err))
+		return nil, fmt.Errorf("%w: %w", errInvalidConfig, readable(err))
 	}
 	var plugins []ConfigPlugin
 	var problems []error

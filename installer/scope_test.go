@@ -83,7 +83,7 @@ func TestScopes(t *testing.T) {
 		switch {
 		case want == "" && err != nil:
 			t.Errorf("%q: %v", scope, err)
-		case want != "" && (!errors.Is(err, installer.ErrInvalidPolicy) || !strings.Contains(err.Error(), want)):
+		case want != "" && (!errors.Is(err, installer.Reason("policy")) || !strings.Contains(err.Error(), want)):
 			t.Errorf("%q: got %v; want %q", scope, err, want)
 		}
 	}
@@ -140,7 +140,7 @@ func TestTwoRulesForTheSameNames(t *testing.T) {
 		"registry-1.docker.io/*": "docker.io/library/*",
 	} {
 		_, err := installer.NewPolicy(installer.Rule{Scope: a, UnsafeUnsigned: true}, installer.Rule{Scope: b, UnsafeUnsigned: true})
-		if !errors.Is(err, installer.ErrInvalidPolicy) || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
+		if !errors.Is(err, installer.Reason("policy")) || !strings.Contains(err.Error(), a) || !strings.Contains(err.Error(), b) {
 			t.Errorf("%s and %s: %v", a, b, err)
 		}
 	}
@@ -193,7 +193,7 @@ func TestMatches(t *testing.T) {
 	if diff := cmp.Diff(map[string][]string{"registry.test/*/prod": {"registry.test/team/pro*", "registry.test/team/*"}}, yields); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := policyOf(t, rules[2]).Matches(reference(t, "other.test/x")); !errors.Is(err, installer.ErrNoRule) {
+	if _, err := policyOf(t, rules[2]).Matches(reference(t, "other.test/x")); !errors.Is(err, installer.Reason("no-rule")) {
 		t.Errorf("no rule: %v", err)
 	}
 }

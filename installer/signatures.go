@@ -10,7 +10,7 @@ import (
 // WithSignatureRepository names a repository, registry/repository, in which
 // signatures and attestations are looked for besides the plugin's own, unless the
 // rule that decides names one. It needs no trust: what is found there is verified.
-// A name that is none is [ErrInvalidReference].
+// A name that is none is [ErrInvalid] (reference).
 func WithSignatureRepository(name string) Option {
 	return func(i *Installer) error {
 		ref, err := parseSignatureRepository(name)
@@ -22,7 +22,7 @@ func WithSignatureRepository(name string) Option {
 func parseSignatureRepository(name string) (Reference, error) {
 	registry, repository, nested := strings.Cut(name, "/")
 	if !nested || !looksLikeHost(registry) || strings.ContainsAny(repository, ":@") {
-		return Reference{}, fmt.Errorf("%w: signature repository %q: write registry/repository, without a tag", ErrInvalidReference, name)
+		return Reference{}, fmt.Errorf("%w: signature repository %q: write registry/repository, without a tag", errInvalidReference, name)
 	}
 	ref, err := ParseReference(name)
 	if err != nil {

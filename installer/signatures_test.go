@@ -30,14 +30,14 @@ func TestSignatureRepository(t *testing.T) {
 			opts   []installer.Option
 			want   error
 		}{
-			"nowhere":             {trusting(t, key), nil, installer.ErrUnsigned},
+			"nowhere":             {trusting(t, key), nil, installer.Reason("unsigned")},
 			"by the rule":         {rule(reg.Host + "/signatures"), nil, nil},
 			"bundles":             {rule(reg.Host + "/bundles"), nil, nil},
 			"by the option":       {trusting(t, key), []installer.Option{installer.WithSignatureRepository(reg.Host + "/signatures")}, nil},
 			"the rule's own":      {rule(reg.Host + "/signatures"), []installer.Option{installer.WithSignatureRepository(reg.Host + "/strangers")}, nil},
 			"another signer's":    {rule(reg.Host + "/strangers"), nil, installer.ErrRefused},
-			"an empty one":        {rule(reg.Host + "/nothing"), nil, installer.ErrUnsigned},
-			"the plugin's own":    {rule(reg.Host + "/team/plugin"), nil, installer.ErrUnsigned},
+			"an empty one":        {rule(reg.Host + "/nothing"), nil, installer.Reason("unsigned")},
+			"the plugin's own":    {rule(reg.Host + "/team/plugin"), nil, installer.Reason("unsigned")},
 			"one that is down":    {rule("127.0.0.1:1/signatures"), nil, installer.ErrEvidence},
 			"mirrored, of course": {rule("mirror.test/x"), []installer.Option{mirroredSignatures(t, reg)}, nil},
 		} {
@@ -68,15 +68,15 @@ func TestSignatureRepositoryNames(t *testing.T) {
 		"registry.test/a@sha256:00": false, "https://registry.test/a": false,
 	} {
 		_, err := installer.NewPolicy(installer.Rule{Scope: "**", Signers: []installer.Signer{signerOf(t, key)}, SignatureRepository: name})
-		if (err == nil) != ok || err != nil && !errors.Is(err, installer.ErrInvalidPolicy) {
+		if (err == nil) != ok || err != nil && !errors.Is(err, installer.Reason("policy")) {
 			t.Errorf("in a rule: %q: %v", name, err)
 		}
 		_, err = installer.New(trusting(t, key), installer.WithSignatureRepository(name))
-		if (err == nil) != ok || err != nil && !errors.Is(err, installer.ErrInvalidReference) {
+		if (err == nil) != ok || err != nil && !errors.Is(err, installer.Reason("reference")) {
 			t.Errorf("as an option: %q: %v", name, err)
 		}
 	}
-	if _, err := installer.NewPolicy(installer.Rule{Scope: "**", UnsafeUnsigned: true, SignatureRepository: "registry.test/a"}); !errors.Is(err, installer.ErrInvalidPolicy) {
+	if _, err := installer.NewPolicy(installer.Rule{Scope: "**", UnsafeUnsigned: true, SignatureRepository: "registry.test/a"}); !errors.Is(err, installer.Reason("policy")) {
 		t.Errorf("beside insecure-unsigned: %v", err)
 	}
 }

@@ -148,7 +148,7 @@ func TestTagSaysAnotherVersion(t *testing.T) {
 				},
 				"on all platforms": func() error { _, err := i.VerifyAllPlatforms(t.Context(), ref); return err },
 			} {
-				if err := do(); !errors.Is(err, installer.ErrMismatch) && !errors.Is(err, installer.ErrRefused) {
+				if err := do(); !errors.Is(err, installer.Reason("mismatch")) && !errors.Is(err, installer.ErrRefused) {
 					t.Errorf("%s: %v; want a refusal", what, err)
 				}
 			}
@@ -208,7 +208,7 @@ func TestUnsignedIndexSaysMore(t *testing.T) {
 	plugintest.Sign(t, wrong, key, other)
 	indexAround(t, wrong, other, nil, "1.3.0")
 	i = newInstaller(t, trusting(t, key), installer.WithSource(installer.FromLayout(wrong.Name())))
-	if _, err := i.Verify(t.Context(), reference(t, alias+":1")); !errors.Is(err, installer.ErrMismatch) {
+	if _, err := i.Verify(t.Context(), reference(t, alias+":1")); !errors.Is(err, installer.Reason("mismatch")) {
 		t.Errorf("an image for another platform: %v", err)
 	}
 }

@@ -1,6 +1,8 @@
 package installer
 
 import (
+	"errors"
+
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/textfile"
 )
@@ -18,7 +20,7 @@ type TrustedRoot struct{ root *trust.TrustedRoot }
 
 // LoadTrustedRoot reads a trusted root in sigstore's JSON form (media type
 // application/vnd.dev.sigstore.trustedroot+json), as `cosign trusted-root
-// create` writes it. Errors match [ErrInvalidPolicy].
+// create` writes it. Errors match [ErrInvalid] (policy).
 func LoadTrustedRoot(json []byte) (TrustedRoot, error) {
 	text, err := textfile.UTF8(json)
 	if err != nil {
@@ -35,18 +37,15 @@ func PublicTrustedRoot() (TrustedRoot, error) {
 	return TrustedRoot{root}, err
 }
 
-// unusableError is what is wrong with a signer: it matches [ErrInvalidPolicy] and
+// unusableError is what is wrong with a signer: it matches [ErrInvalid] (policy) and
 // leaves it to the policy's own errors to say so.
 type unusableError struct{ err error }
 
 // Error says what is wrong.
 func (e unusableError) Error() string { return e.err.Error() }
 
-// Unwrap gives the cause.
-func (e unusableError) Unwrap() error { return e.err }
-
-// Is matches [ErrInvalidPolicy].
-func (unusableError) Is(target error) bool { return target == ErrInvalidPolicy }
+// Unwrap returns the reason and the cause.
+func (e unusableError) Unwrap() error { return errors.Join(errInvalidPolicy, e.err) }
 
 func invalid(err error) error {
 	if err == nil {
@@ -68,7 +67,7 @@ type KeyOptions struct {
 
 // RequireKey makes a signer of a public key: one PEM block "PUBLIC KEY" with an
 // ECDSA, RSA or Ed25519 key, as `cosign generate-key-pair` writes cosign.pub.
-// Errors match [ErrInvalidPolicy].
+// Errors match [ErrInvalid] (policy).
 func RequireKey(publicKeyPEM []byte, opts KeyOptions) (Signer, error) {
 	text, err := textfile.UTF8(publicKeyPEM)
 	if err != nil {
@@ -109,7 +108,7 @@ type IdentityOptions struct {
 }
 
 // RequireIdentity makes a signer of a keyless identity. Errors match
-// [ErrInvalidPolicy].
+// [ErrInvalid] (policy).
 func RequireIdentity(id Identity, opts IdentityOptions) (Signer, error) {
 	requirement, err := trust.RequireIdentity(
 		trust.Identity{

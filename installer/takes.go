@@ -14,27 +14,13 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/internal/diskfull"
 )
 
-// ErrShadowed is a version that the runner would not take, because a greater one
-// that satisfies the reference is installed, of which nothing is known or which
-// must not be removed. It also matches ErrRefused.
-var ErrShadowed = fmt.Errorf("%w: the runner would take another version", ErrRefused)
-
-// ErrNeeded is a version that would have to go so that the runner takes another,
-// and that a reference given with [WithReferenced] stands for. It also matches
-// ErrRefused.
-var ErrNeeded = fmt.Errorf("%w: another reference needs that version", ErrRefused)
-
-// ErrLongPath reports a plugin that Windows could not start, for the length of the
-// path that it would have.
-var ErrLongPath = errors.New("the path is too long")
-
 // RunnerTakes gives what GitLab Runner takes for a reference: the greatest folder
 // whose name satisfies it, whoever put it there, whether there is anything in it
 // or not. So the result may be Foreign, incomplete, or not exist at all where a
 // folder of another plugin beneath this one's, or a number with a leading zero,
 // misleads the runner.
 //
-// Without any the error is [ErrNotInstalled], and so it is for a reference with a
+// Without any the error is [ErrNotFound] (not-installed), and so it is for a reference with a
 // digest, which the runner cannot look up.
 func (f *Folder) RunnerTakes(ref Reference) (Installed, error) {
 	taken, err := f.runnerTakes(ref)
@@ -43,7 +29,7 @@ func (f *Folder) RunnerTakes(ref Reference) (Installed, error) {
 
 func (f *Folder) runnerTakes(ref Reference) (Installed, error) {
 	if ref.Pinned() {
-		return Installed{}, fmt.Errorf("%w: the runner looks up versions, not digests", ErrNotInstalled)
+		return Installed{}, fmt.Errorf("%w: the runner looks up versions, not digests", errNotInstalled)
 	}
 	plugin, err := storePlugin(ref, "")
 	if err != nil {
@@ -55,7 +41,7 @@ func (f *Folder) runnerTakes(ref Reference) (Installed, error) {
 	}
 	matching := matchingEntries(entries, ref)
 	if len(matching) == 0 {
-		return Installed{}, fmt.Errorf("%w in %s", ErrNotInstalled, f.Dir())
+		return Installed{}, fmt.Errorf("%w in %s", errNotInstalled, f.Dir())
 	}
 	return readOrForeign(matching[len(matching)-1]), nil
 }
@@ -108,9 +94,9 @@ func (i *Installer) refuseShadowed(ctx context.Context, plugin store.Plugin, ref
 			i.log.WarnContext(ctx, "the runner takes a folder beneath this plugin's for a version of it, which is not there",
 				"plugin", plugin.Name(), "version", shadow.Receipt.Version.String())
 		case shadow.Foreign:
-			problems = append(problems, fmt.Errorf("%w: %s, which something else installed and which satisfies %s, too", ErrShadowed, name, ref))
+			problems = append(problems, fmt.Errorf("%w: %s, which something else installed and which satisfies %s, too", errShadowed, name, ref))
 		case shadow.complete() != nil:
-			problems = append(problems, fmt.Errorf("%w: %s, which is damaged and satisfies %s, too", ErrShadowed, name, ref))
+			problems = append(problems, fmt.Errorf("%w: %s, which is damaged and satisfies %s, too", errShadowed, name, ref))
 		case remove && needed != nil:
 			problems = append(problems, needed)
 		}
@@ -128,7 +114,7 @@ func neededBy(plugin store.Plugin, referenced []Reference, going, staying versio
 			continue // which the runner does not look up here
 		}
 		if constraint.Match(going.Core()) && !constraint.Match(staying.Core()) {
-			return fmt.Errorf("%w: %s %s would have to be removed, and %s resolves to it", ErrNeeded, plugin.Name(), going, ref)
+			return fmt.Errorf("%w: %s %s would have to be removed, and %s resolves to it", errNeeded, plugin.Name(), going, ref)
 		}
 	}
 	return nil
@@ -154,7 +140,7 @@ func (i *Installer) giveWay(ctx context.Context, plugin store.Plugin, ref Refere
 			i.log.WarnContext(ctx, "the runner goes on taking a newer version", attrs...)
 			continue
 		}
-		if err := i.folder.removeVersion(ctx, plugin.Name(), shadow.Receipt.Version); err != nil && !errors.Is(err, ErrNotInstalled) {
+		if err := i.folder.removeVersion(ctx, plugin.Name(), shadow.Receipt.Version); err != nil && !errors.Is(err, errNotInstalled) {
 			return err
 		}
 		i.log.WarnContext(ctx, "removed a newer version, so that the runner takes this one", attrs...)
@@ -201,7 +187,7 @@ func (l Lock) conflict(entry Locked) error {
 	}
 	for _, other := range l.plugins {
 		if other.Name() == entry.Name() && other.Version.Compare(entry.Version) > 0 && constraint.Match(other.Version) {
-			return fmt.Errorf("%w: the lock has %s for %s, which satisfies %s, too", ErrShadowed, other.Version, other.Reference, entry.Reference)
+			return fmt.Errorf("%w: the lock has %s for %s, which satisfies %s, too", errShadowed, other.Version, other.Reference, entry.Reference)
 		}
 	}
 	return nil
@@ -223,7 +209,7 @@ func (i *Installer) startable(plugin store.Plugin, verified Verified) error {
 
 func shortEnough(path string) error {
 	if n := len(utf16.Encode([]rune(path))); n > maxProgramPath {
-		return fmt.Errorf("%w: %s has %d characters, and Windows starts no program whose path has more than %d", ErrLongPath, path, n, maxProgramPath)
+		return fmt.Errorf("%w: %s has %d characters, and Windows starts no program whose path has more than %d", errLongPath, path, n, maxProgramPath)
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func TestDowngrade(t *testing.T) {
 	s := newLocksite(t)
 	installed := s.mustInstall(t)
 	withdraw(t, s)
-	if _, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{}); !errors.Is(err, installer.ErrDowngrade) {
-		t.Errorf("got %v; want ErrDowngrade", err)
+	if _, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{}); !errors.Is(err, installer.Reason("downgrade")) {
+		t.Errorf("got %v; want downgrade", err)
 	}
 	s.runnerGets(t, "1", "1.2.3")
 	got, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{AllowDowngrade: true})
@@ -80,8 +80,8 @@ func TestLockedDowngrade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.installer.InstallLocked(t.Context(), newer, s.ref); !errors.Is(err, installer.ErrShadowed) {
-		t.Errorf("got %v; want ErrShadowed", err)
+	if _, err := s.installer.InstallLocked(t.Context(), newer, s.ref); !errors.Is(err, installer.Reason("shadowed")) {
+		t.Errorf("got %v; want shadowed", err)
 	}
 }
 
@@ -97,11 +97,11 @@ func TestShadowed(t *testing.T) {
 	other := filepath.Join(s.installer.Folder().Dir(), filepath.FromSlash(alias), "1.9.9")
 	writeExecutable(t, filepath.Join(other, program()), "by others")
 	opts := installer.InstallOptions{As: alias}
-	if _, err := s.installer.Install(t.Context(), s.ref, opts); !errors.Is(err, installer.ErrShadowed) || !errors.Is(err, installer.ErrRefused) {
-		t.Errorf("install: got %v; want ErrShadowed", err)
+	if _, err := s.installer.Install(t.Context(), s.ref, opts); !errors.Is(err, installer.Reason("shadowed")) || !errors.Is(err, installer.ErrRefused) {
+		t.Errorf("install: got %v; want shadowed", err)
 	}
-	if _, err := s.installer.InstallLocked(t.Context(), lock, s.ref); !errors.Is(err, installer.ErrShadowed) {
-		t.Errorf("locked: got %v; want ErrShadowed", err)
+	if _, err := s.installer.InstallLocked(t.Context(), lock, s.ref); !errors.Is(err, installer.Reason("shadowed")) {
+		t.Errorf("locked: got %v; want shadowed", err)
 	}
 	s.runnerGets(t, "1", "1.9.9")
 	exact := reference(t, s.registry.Host+"/team/plugin:1.2.3")
@@ -110,15 +110,15 @@ func TestShadowed(t *testing.T) {
 		t.Errorf("an exact version is not shadowed: %v", err)
 	}
 	s.runnerGets(t, "1.2.3", "1.2.3")
-	if _, err := s.installer.Ensure(t.Context(), s.ref, opts); !errors.Is(err, installer.ErrShadowed) {
-		t.Errorf("ensure: got %v; want ErrShadowed", err)
+	if _, err := s.installer.Ensure(t.Context(), s.ref, opts); !errors.Is(err, installer.Reason("shadowed")) {
+		t.Errorf("ensure: got %v; want shadowed", err)
 	}
-	if _, err := s.installer.InstallLocked(t.Context(), lock, s.ref); !errors.Is(err, installer.ErrShadowed) {
-		t.Errorf("locked, present: got %v; want ErrShadowed", err)
+	if _, err := s.installer.InstallLocked(t.Context(), lock, s.ref); !errors.Is(err, installer.Reason("shadowed")) {
+		t.Errorf("locked, present: got %v; want shadowed", err)
 	}
 	installed.Receipt.Reference = s.ref
-	if _, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{AllowDowngrade: true}); !errors.Is(err, installer.ErrShadowed) {
-		t.Errorf("upgrade: got %v; want ErrShadowed", err)
+	if _, err := s.installer.Upgrade(t.Context(), installed, installer.ChangeOptions{AllowDowngrade: true}); !errors.Is(err, installer.Reason("shadowed")) {
+		t.Errorf("upgrade: got %v; want shadowed", err)
 	}
 	if got := readFile(t, filepath.Join(other, program())); got != "by others" {
 		t.Errorf("what others installed is %q", got)

@@ -79,8 +79,8 @@ func TestPathsInConfig(t *testing.T) {
 		if err != nil || len(plugins) != 2 || !plugins[0].Local || plugins[1].Local {
 			t.Errorf("%s: %+v, %v", path, plugins, err)
 		}
-		if _, err := installer.ParseReference(path); !errors.Is(err, installer.ErrInvalidReference) || !strings.Contains(err.Error(), "a path") {
-			t.Errorf("%s: %v; want ErrInvalidReference that says it is a path", path, err)
+		if _, err := installer.ParseReference(path); !errors.Is(err, installer.Reason("reference")) || !strings.Contains(err.Error(), "a path") {
+			t.Errorf("%s: %v; want reference that says it is a path", path, err)
 		}
 	}
 }

@@ -29,7 +29,7 @@ func TestInstallVerified(t *testing.T) {
 		want   error
 	}{
 		"another policy": {trusting(t, s.other), verified, installer.ErrRefused},
-		"no policy":      {installer.Policy{}, verified, installer.ErrNoRule},
+		"no policy":      {installer.Policy{}, verified, installer.Reason("no-rule")},
 		"no value":       {installer.UnsafeNoVerification(), installer.Verified{}, installer.ErrRefused},
 		"made by hand":   {s.policy(t), installer.Verified{Resolution: verified.Resolution, Verification: verified.Verification}, installer.ErrRefused},
 	} {

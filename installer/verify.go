@@ -134,7 +134,7 @@ func (i *Installer) accepts(v Verified) (Verified, error) {
 		return Verified{}, fmt.Errorf("%w: it was verified under another policy", ErrRefused)
 	}
 	if !i.runs(Installed{Receipt: Receipt{Platform: kept.Platform}}) {
-		return Verified{}, fmt.Errorf("%w: it was verified for %s, want %s", ErrNoPlatform, kept.Platform, i.platform)
+		return Verified{}, fmt.Errorf("%w: it was verified for %s, want %s", errNoPlatform, kept.Platform, i.platform)
 	}
 	return kept, nil
 }
@@ -314,7 +314,7 @@ func (c *collection) run(ctx context.Context) (admission.Admission, error) {
 // couldNotCheck drops the sentinels of the refusal and keeps its words, unless
 // they say that there is no signature: that is what could not be checked.
 func couldNotCheck(refusal error, failures []error) error {
-	if errors.Is(refusal, ErrUnsigned) {
+	if errors.Is(refusal, errUnsigned) {
 		return &uncheckedError{failures: failures}
 	}
 	return &uncheckedError{failures: failures, otherwise: refusal.Error()}

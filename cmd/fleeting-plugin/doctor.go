@@ -190,7 +190,7 @@ func (d *doctor) checkAllowed(one installer.Installed, name string) {
 	err := d.allowed(one)
 	switch _, unruled := errors.AsType[*installer.NoRuleError](err); {
 	case err == nil:
-	case unruled, errors.Is(err, installer.ErrOtherPolicy):
+	case unruled, errors.Is(err, installer.Reason("other-policy")):
 		d.add("policy", "warning", name+": "+err.Error(), "name the policy that it was installed with, or install it with this one: "+reinstall(one.Receipt))
 	default:
 		d.refuse("policy", name+": "+err.Error(), reinstall(one.Receipt))
@@ -343,11 +343,11 @@ func (d *doctor) checkVersion(ctx context.Context, one installer.Installed, star
 	switch err := one.Verify(ctx); {
 	case one.Foreign && d.taken[one.Dir]:
 		return // was told of
-	case errors.Is(err, installer.ErrForeign):
+	case errors.Is(err, installer.Reason("foreign")):
 		what, next := foreign(ctx, one)
 		d.add("files", "warning", name+": "+what, next)
 		return
-	case errors.Is(err, installer.ErrChanged):
+	case errors.Is(err, installer.Reason("changed")):
 		d.refuse("files", err.Error(), reinstall(one.Receipt))
 		return
 	case err != nil:
@@ -389,10 +389,10 @@ func (d *doctor) checkStart(ctx context.Context, path, name string) {
 // foreign says why nothing is known about a version, and how it becomes one of ours.
 func foreign(ctx context.Context, one installer.Installed) (what, next string) {
 	ref := one.Receipt.Name + ":" + one.Receipt.Version.String()
-	if err := one.Verify(ctx); !errors.Is(err, installer.ErrForeign) {
+	if err := one.Verify(ctx); !errors.Is(err, installer.Reason("foreign")) {
 		return fmt.Sprint(err), "fleeting-plugin install --reinstall " + ref
 	}
-	return installer.ErrForeign.Error(), "verify it and take it over: fleeting-plugin install " + ref + "\nor remove it: fleeting-plugin uninstall " + ref
+	return "it has no receipt, so something else installed it, such as gitlab-runner fleeting install", "verify it and take it over: fleeting-plugin install " + ref + "\nor remove it: fleeting-plugin uninstall " + ref
 }
 
 // reinstall is the command that puts an installed plugin back as it was: that

@@ -23,7 +23,7 @@ func explained(cmd *cobra.Command, args []string, err error) error {
 		return errors.Join(all...)
 	}
 	failed, ok := errors.AsType[*installer.Error](err)
-	if !ok || !errors.Is(err, installer.ErrName) {
+	if !ok || !errors.Is(err, installer.Reason("name")) {
 		return err
 	}
 	ref, invalid := installer.ParseReference(failed.Ref)
@@ -74,48 +74,48 @@ func mapInstallerErrors(app *cli.App) {
 		code   cli.Code
 		hint   string
 	}{
-		{installer.ErrNoRule, cli.Refused, "fleeting-plugin policy init"},
-		{installer.ErrNotAttested, cli.Refused, nextFile},
-		{installer.ErrBundle, cli.Refused, nextBundle},
-		{installer.ErrUnsigned, cli.Refused, "ask the publisher for a signed release; if this is a copy: docker, crane and skopeo leave signatures behind, fleeting-plugin mirror and cosign copy do not"},
-		{installer.ErrOnePlatform, cli.Refused, "ask the publisher to sign the index, too; to verify one platform only, omit --all-platforms"},
-		{installer.ErrUnknownLog, cli.Refused, "name a trusted root that has this log: --trusted-root FILE, or trusted-root in the policy; cosign trusted-root create writes one"},
-		{installer.ErrLockDiffers, cli.Refused, "if the lock is right: fleeting-plugin install --locked REF\nif what is installed is right: fleeting-plugin lock REF"},
-		{installer.ErrSignerChanged, cli.Refused, "if you trust the new signer, add --accept-signer-change"},
-		{installer.ErrDowngrade, cli.Refused, "if you want the older version, add --allow-downgrade; it removes newer ones"},
-		{installer.ErrMoved, cli.Refused, "a published version must not change: ask the publisher why it did"},
-		{installer.ErrOccupied, cli.Refused, "name another destination, or find out which of the two is right; mirror overwrites no version and no signature"},
-		{installer.ErrMismatch, cli.Refused, "the registry returned other bytes than were published: tell its administrator"},
-		{installer.ErrForeign, cli.Refused, "verify it and take it over: fleeting-plugin install REF\nor remove it: fleeting-plugin uninstall REF"},
-		{installer.ErrChanged, cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
-		{installer.ErrShadowed, cli.Refused, "see what is there: fleeting-plugin list; remove what the runner must not take: fleeting-plugin uninstall NAME:VERSION"},
-		{installer.ErrNeeded, cli.Refused, "one folder cannot have both: change one of the references, or give that runner a folder of its own with FLEETING_PLUGIN_PATH"},
-		{installer.ErrSymlink, cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
+		{installer.Reason("no-rule"), cli.Refused, "fleeting-plugin policy init"},
+		{installer.Reason("not-attested"), cli.Refused, nextFile},
+		{installer.Reason("bundle"), cli.Refused, nextBundle},
+		{installer.Reason("unsigned"), cli.Refused, "ask the publisher for a signed release; if this is a copy: docker, crane and skopeo leave signatures behind, fleeting-plugin mirror and cosign copy do not"},
+		{installer.Reason("one-platform"), cli.Refused, "ask the publisher to sign the index, too; to verify one platform only, omit --all-platforms"},
+		{installer.Reason("unknown-log"), cli.Refused, "name a trusted root that has this log: --trusted-root FILE, or trusted-root in the policy; cosign trusted-root create writes one"},
+		{installer.Reason("lock-differs"), cli.Refused, "if the lock is right: fleeting-plugin install --locked REF\nif what is installed is right: fleeting-plugin lock REF"},
+		{installer.Reason("signer-changed"), cli.Refused, "if you trust the new signer, add --accept-signer-change"},
+		{installer.Reason("downgrade"), cli.Refused, "if you want the older version, add --allow-downgrade; it removes newer ones"},
+		{installer.Reason("moved"), cli.Refused, "a published version must not change: ask the publisher why it did"},
+		{installer.Reason("occupied"), cli.Refused, "name another destination, or find out which of the two is right; mirror overwrites no version and no signature"},
+		{installer.Reason("mismatch"), cli.Refused, "the registry returned other bytes than were published: tell its administrator"},
+		{installer.Reason("foreign"), cli.Refused, "verify it and take it over: fleeting-plugin install REF\nor remove it: fleeting-plugin uninstall REF"},
+		{installer.Reason("changed"), cli.Refused, "find out who changed it, then: fleeting-plugin install --reinstall REF"},
+		{installer.Reason("shadowed"), cli.Refused, "see what is there: fleeting-plugin list; remove what the runner must not take: fleeting-plugin uninstall NAME:VERSION"},
+		{installer.Reason("needed"), cli.Refused, "one folder cannot have both: change one of the references, or give that runner a folder of its own with FLEETING_PLUGIN_PATH"},
+		{installer.Reason("symlink"), cli.Refused, "find out who made the link, and remove it; the folder itself may be a link"},
 		{durable.ErrLink, cli.Refused, "find out who made the link, and remove it; or name another folder"},
-		{installer.ErrHostile, cli.Refused, "tell the publisher; nothing was installed"},
-		{installer.ErrTooLarge, cli.Refused, "tell the publisher and the registry's administrator; nothing was installed"},
-		{installer.ErrLimit, cli.Refused, "tell the publisher; nothing was installed"},
-		{installer.ErrCorrupt, cli.Refused, "tell the publisher; nothing was installed"},
-		{installer.ErrNoAttestation, cli.Refused, "see what is published: fleeting-plugin inspect REF; ask the publisher to attest what the rule requires, or change the rule"},
-		{installer.ErrNoSCT, cli.Refused, "if its sigstore instance has no certificate log: insecure-no-sct = true in the policy, with that instance's trusted-root"},
-		{installer.ErrWrongSigner, cli.Refused, "fleeting-plugin inspect REF shows who claims to have signed; ask the publisher which signer is right"},
+		{installer.Reason("hostile"), cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.Reason("too-large"), cli.Refused, "tell the publisher and the registry's administrator; nothing was installed"},
+		{installer.Reason("limit"), cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.Reason("corrupt"), cli.Refused, "tell the publisher; nothing was installed"},
+		{installer.Reason("no-attestation"), cli.Refused, "see what is published: fleeting-plugin inspect REF; ask the publisher to attest what the rule requires, or change the rule"},
+		{installer.Reason("no-sct"), cli.Refused, "if its sigstore instance has no certificate log: insecure-no-sct = true in the policy, with that instance's trusted-root"},
+		{installer.Reason("wrong-signer"), cli.Refused, "fleeting-plugin inspect REF shows who claims to have signed; ask the publisher which signer is right"},
 		{installer.ErrRefused, cli.Refused, "compare what is published with the policy: fleeting-plugin inspect REF"},
 		{installer.ErrEvidence, cli.Network, "try again; the plugin is not installed without its signatures"},
 		{installer.ErrNoSpace, cli.Failed, "free space there: fleeting-plugin prune removes old versions; or name another folder with --dir"},
-		{installer.ErrSparse, cli.Failed, "omit --only-platform, or copy to a tar file; distribution accepts it with validation.manifests.indexes.platforms: none"},
-		{installer.ErrPartial, cli.NotFound, "mirror the missing platforms, too"},
-		{installer.ErrNoVersion, cli.NotFound, "choose one of the published versions"},
-		{installer.ErrNoPlatform, cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
-		{installer.ErrNotInstalled, cli.NotFound, "fleeting-plugin list shows what is installed; fleeting-plugin install REF installs"},
-		{installer.ErrNotPlugin, cli.Failed, "check the reference: fleeting-plugin inspect REF"},
-		{installer.ErrLongPath, cli.Usage, "choose a shorter folder: --dir DIR, and FLEETING_PLUGIN_PATH for the runner"},
-		{installer.ErrName, cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
-		{installer.ErrInvalidReference, cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
-		{installer.ErrInvalidPlatform, cli.Usage, "write it as os/arch[/variant], such as linux/arm64 or linux/arm/v7"},
-		{installer.ErrInvalidPolicy, cli.Usage, "correct the policy: https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md has every key"},
-		{installer.ErrNotLocked, cli.NotFound, "fleeting-plugin lock REF"},
-		{installer.ErrInvalidLock, cli.Usage, "write it again: fleeting-plugin lock"},
-		{installer.ErrInvalidConfig, cli.Usage, "name the runner's configuration: --config FILE"},
+		{installer.Reason("sparse"), cli.Failed, "omit --only-platform, or copy to a tar file; distribution accepts it with validation.manifests.indexes.platforms: none"},
+		{installer.Reason("partial"), cli.NotFound, "mirror the missing platforms, too"},
+		{installer.Reason("no-version"), cli.NotFound, "choose one of the published versions"},
+		{installer.Reason("no-platform"), cli.NotFound, "ask the publisher for this platform, or choose another with --platform"},
+		{installer.Reason("not-installed"), cli.NotFound, "fleeting-plugin list shows what is installed; fleeting-plugin install REF installs"},
+		{installer.Reason("not-plugin"), cli.Failed, "check the reference: fleeting-plugin inspect REF"},
+		{installer.Reason("long-path"), cli.Usage, "choose a shorter folder: --dir DIR, and FLEETING_PLUGIN_PATH for the runner"},
+		{installer.Reason("name"), cli.Usage, "install it under a name that the runner can look up: --as registry.example.com/team/plugin"},
+		{installer.Reason("reference"), cli.Usage, "write it as [registry/][repository/]name[:constraint][@digest]"},
+		{installer.Reason("platform"), cli.Usage, "write it as os/arch[/variant], such as linux/arm64 or linux/arm/v7"},
+		{installer.Reason("policy"), cli.Usage, "correct the policy: https://github.com/radome-io/fleeting-plugin-openstack/blob/main/docs/reference/policy.md has every key"},
+		{installer.Reason("not-locked"), cli.NotFound, "fleeting-plugin lock REF"},
+		{installer.Reason("lock"), cli.Usage, "write it again: fleeting-plugin lock"},
+		{installer.Reason("runner-config"), cli.Usage, "name the runner's configuration: --config FILE"},
 	} {
 		app.MapError(m.target, m.code, m.hint)
 	}
@@ -139,7 +139,7 @@ func describeRefusal(err error) (headline string, details []string) {
 	if !found {
 		return "", nil
 	}
-	headline = before + installer.ErrRefused.Error() + ": " + refused.Reason
+	headline = before + installer.ErrRefused.Error() + ": " + refused.Why
 	if at := pinned.FindString(headline); at != "" {
 		headline = strings.Replace(headline, at, "", 1)
 		details = append(details, "digest "+at[1:])

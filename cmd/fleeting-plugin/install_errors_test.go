@@ -4,6 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,14 +22,52 @@ func TestInstallerHints(t *testing.T) {
 	app := cli.New(nil, nil, &bytes.Buffer{}, func(string) (string, bool) { return "", false })
 	mapInstallerErrors(app)
 	for err, want := range map[error]string{
-		installer.ErrUnknownLog: "--trusted-root",
-		installer.ErrTooLarge:   "the registry's administrator",
-		installer.ErrUnsigned:   "ask the publisher",
-		errors.New("other"):     "compare what is published",
+		installer.Reason("unknown-log"): "--trusted-root",
+		installer.Reason("too-large"):   "the registry's administrator",
+		installer.Reason("unsigned"):    "ask the publisher",
+		errors.New("other"):             "compare what is published",
 	} {
 		refusal := fmt.Errorf("verifying x: %w", errors.Join(installer.ErrRefused, fmt.Errorf("key: %w", err)))
 		if hint := app.HintOf(refusal); app.CodeOf(refusal) != cli.Refused || !strings.Contains(hint, want) {
 			t.Errorf("%v: exit code %d, hint %q; want %q in it", err, app.CodeOf(refusal), hint, want)
+		}
+	}
+}
+
+// TestReasonsAreKnown: the reasons that commands look for are those that package
+// installer documents, and all of them that end a command have a hint.
+func TestReasonsAreKnown(t *testing.T) {
+	t.Parallel()
+	documented := map[string]bool{}
+	table, err := os.ReadFile(filepath.Join("..", "..", "installer", "errors.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^//\t(?:Err\w+)? +([a-z-]+)  +\w`).FindAllSubmatch(table, -1) {
+		documented[string(m[1])] = true
+	}
+	files, err := filepath.Glob("*.go")
+	if err != nil || len(documented) == 0 {
+		t.Fatal(err, documented)
+	}
+	for _, name := range files {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`installer\.Reason\("([^"]*)"\)`).FindAllSubmatch(source, -1) {
+			if !documented[string(m[1])] {
+				t.Errorf("%s: no reason %q is documented", name, m[1])
+			}
+		}
+	}
+	app := cli.New(nil, nil, &bytes.Buffer{}, func(string) (string, bool) { return "", false })
+	mapInstallerErrors(app)
+	// These are mistakes of the program, or of doctor's findings only.
+	inside := []string{"no-folder", "other-policy", "receipt"}
+	for word := range documented {
+		if hinted := app.HintOf(installer.Reason(word)) != ""; hinted == slices.Contains(inside, word) {
+			t.Errorf("reason %s has a hint: %t", word, hinted)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func latestDir(folder *installer.Folder, name string) (string, error) {
 		return "", nil //nolint:nilerr // a folder with a name that no reference has
 	}
 	taken, err := folder.RunnerTakes(ref)
-	if errors.Is(err, installer.ErrNotInstalled) {
+	if errors.Is(err, installer.Reason("not-installed")) {
 		return "", nil
 	}
 	return taken.Dir, err

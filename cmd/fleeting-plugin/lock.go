@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,7 @@ changed in the lock, before and after.`,
 		before := lock
 		locked, err := together(cmd.Context(), refs, func(ref installer.Reference) (installer.Locked, error) {
 			after, err := i.Lock(cmd.Context(), before, ref, installer.LockOptions{As: as, ChangeOptions: *opts, AcceptDigestChange: acceptDigests})
-			if errors.Is(err, installer.ErrMoved) {
+			if errors.Is(err, installer.Reason("moved")) {
 				err = cli.Hint(err, "a version never changes. Ask the publisher why it did, or whether the lock was edited. To write what is published now, add --accept-digest-change")
 			}
 			if err != nil {
@@ -158,6 +159,13 @@ func installLocked(ctx context.Context, app *cli.App, i *installer.Installer, lo
 	})
 }
 
+// gone reports whether a registry does not have what it had: not another version,
+// nor something of this machine.
+func gone(err error) bool {
+	others := []error{installer.Reason("no-version"), installer.Reason("no-platform"), installer.Reason("not-installed"), installer.Reason("not-locked")}
+	return errors.Is(err, installer.ErrNotFound) && !slices.ContainsFunc(others, func(other error) bool { return errors.Is(err, other) })
+}
+
 // explainLocked says how to lock again what is no longer published as it was locked.
 func explainLocked(ref installer.Reference, lock installer.Lock, err error) error {
 	again := "fleeting-plugin lock " + ref.String()
@@ -165,11 +173,11 @@ func explainLocked(ref installer.Reference, lock installer.Lock, err error) erro
 		again = "fleeting-plugin lock --as " + entry.As + " " + ref.String()
 	}
 	switch {
-	case errors.Is(err, installer.ErrSignerChanged):
+	case errors.Is(err, installer.Reason("signer-changed")):
 		return cli.Hint(err, "if the new signer is right, accept it and install again: "+again+" --accept-signer-change")
-	case errors.Is(err, installer.ErrMoved):
+	case errors.Is(err, installer.Reason("moved")):
 		return cli.Hint(err, "a version never changes. Ask the publisher why it did, or whether the lock was edited. To lock what is published now: "+again+" --accept-digest-change")
-	case errors.Is(err, installer.ErrNotFound):
+	case gone(err):
 		return cli.Hint(err, "it was deleted or moved, or the lock was edited. To lock what is published now: "+again+" --accept-digest-change")
 	}
 	return err

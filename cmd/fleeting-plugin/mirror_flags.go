@@ -55,7 +55,7 @@ func (f *installFlags) layout(ctx context.Context) (*installer.Layout, error) {
 // noMirror says of --from that it is no mirror: a file of the user's is wrong,
 // whatever is wrong with it. What this machine fails at is something else.
 func (f *installFlags) noMirror(ctx context.Context, err error) error {
-	ofFile := []error{installer.ErrCorrupt, installer.ErrHostile, installer.ErrLimit, installer.ErrNotFound, installer.ErrAnswer, installer.ErrTooLarge}
+	ofFile := []error{installer.Reason("corrupt"), installer.Reason("hostile"), installer.Reason("limit"), installer.ErrNotFound, installer.ErrAnswer, installer.Reason("too-large")}
 	if err == nil || ctx.Err() != nil || !slices.ContainsFunc(ofFile, func(e error) bool { return errors.Is(err, e) }) {
 		return err
 	}

@@ -179,7 +179,7 @@ folder above them.`,
 			flags.file = args[0]
 		}
 		policy, err := flags.policy()
-		if errors.Is(err, installer.ErrInvalidPolicy) {
+		if errors.Is(err, installer.Reason("policy")) {
 			return cli.Hint(err, "correct it: docs/reference/policy.md has every key; files are sought beside the policy")
 		}
 		if err != nil {

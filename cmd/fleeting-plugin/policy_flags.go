@@ -75,7 +75,7 @@ func (p *policyFlags) explain(err error) error {
 	} else {
 		next += "fleeting-plugin policy init --scope " + missing.Name + " --signed-by-key cosign.pub"
 	}
-	if ref, invalid := installer.ParseReference(missing.Name); invalid == nil && errors.Is(err, installer.ErrName) {
+	if ref, invalid := installer.ParseReference(missing.Name); invalid == nil && errors.Is(err, installer.Reason("name")) {
 		next = asName(ref) + "\nand: " + next
 	}
 	return cli.Hint(err, next)

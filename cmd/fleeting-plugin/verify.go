@@ -200,7 +200,7 @@ func (v *installedCheck) check(ctx context.Context, installed installer.Installe
 	case c.OK:
 	case installed.Foreign:
 		c.state = "NO RECEIPT"
-	case errors.Is(c.err, installer.ErrLockDiffers):
+	case errors.Is(c.err, installer.Reason("lock-differs")):
 		c.state = "NOT AS LOCKED"
 	default:
 		c.state = "CHANGED"
@@ -250,7 +250,7 @@ func (v *installedCheck) missing(folder *installer.Folder) {
 func installedAt(flags *installFlags, args []string) ([]installer.Installed, error) {
 	if len(args) == 1 {
 		one, err := installer.InstalledAt(args[0])
-		if errors.Is(err, installer.ErrNotInstalled) {
+		if errors.Is(err, installer.Reason("not-installed")) {
 			err = cli.Hint(err, nextInstalled)
 		}
 		return []installer.Installed{one}, err

@@ -158,7 +158,7 @@ func (v *fileVerifier) one(ctx context.Context, name string) (installer.Verified
 		return verified, nil
 	}
 	err = fmt.Errorf("%s: %w", name, err)
-	if errors.Is(err, installer.ErrRefused) && !errors.Is(err, installer.ErrUnknownLog) {
+	if errors.Is(err, installer.ErrRefused) && !errors.Is(err, installer.Reason("unknown-log")) {
 		err = cli.Hint(err, nextFile)
 	}
 	return verified, err

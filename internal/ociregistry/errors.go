@@ -15,13 +15,14 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 
 	"github.com/radome-io/fleeting-plugin-openstack/internal/plaintext"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
 // The kinds of failure, for errors.Is. An error of a cancelled context has no
 // kind: it is the context's own.
 var (
 	// ErrNotFound: the registry says that there is no such thing.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = reason.NotFound
 	// ErrUnauthorized: no or wrong credentials.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden: the credentials do not allow it.
@@ -51,9 +52,9 @@ var (
 	// ErrUnsupported: the registry does not offer the call.
 	ErrUnsupported = errors.New("unsupported by the registry")
 	// ErrDigestMismatch: bytes differ from their descriptor.
-	ErrDigestMismatch = errors.New("digest mismatch")
+	ErrDigestMismatch = reason.New(reason.BadContent, "mismatch", "digest mismatch")
 	// ErrTooLarge: something is over the limit that the caller set.
-	ErrTooLarge = errors.New("too large")
+	ErrTooLarge = reason.New(reason.BadContent, "too-large", "too large")
 	// ErrExhausted: what was read before it was as much as [Bounded] reads in all. It
 	// also matches ErrTooLarge.
 	ErrExhausted = fmt.Errorf("%w in all", ErrTooLarge)

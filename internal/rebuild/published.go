@@ -11,6 +11,7 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
 // published is what was published for one platform, verified and installed into
@@ -90,6 +91,9 @@ func (r *rebuilding) forPlatform(ctx context.Context, policy installer.Policy, p
 	return r.Installer(ctx, policy, name, dir)
 }
 
+// errNoPlatform is the installer's reason, for platforms that the user chooses here.
+var errNoPlatform = reason.New(reason.NotFound, "no-platform", "nothing for this platform")
+
 // choose gives the platforms that are asked for, all if none is, and refuses
 // those that are not published.
 func choose(asked, all []string) ([]string, error) {
@@ -103,7 +107,7 @@ func choose(asked, all []string) ([]string, error) {
 			return nil, err
 		}
 		if !slices.Contains(all, p.String()) {
-			return nil, fmt.Errorf("%w: want %s, published for %s", installer.ErrNoPlatform, p, strings.Join(all, " "))
+			return nil, fmt.Errorf("%w: want %s, published for %s", errNoPlatform, p, strings.Join(all, " "))
 		}
 		chosen = append(chosen, p.String())
 	}

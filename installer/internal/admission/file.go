@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,10 +12,11 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
 // ErrNotAttested is a refusal because no evidence at all is about a file.
-var ErrNotAttested = errors.New("no attestation is about this file")
+var ErrNotAttested = reason.New(nil, "not-attested", "no attestation is about this file")
 
 // JudgeFile says whether a file that is in no registry has what is asked for, and
 // gives the evidence that decided. found is evidence about the file's digest.

@@ -12,8 +12,8 @@ import (
 // RefusalError is the refusal of a chain whose evidence does not suffice. It matches
 // [ErrRefused], and every reason of a piece of evidence.
 type RefusalError struct {
-	// Reason says in a line what is asked for and not there.
-	Reason string
+	// Why says in a line what is asked for and not there.
+	Why string
 	// Looked is what was looked at, each reason once.
 	Looked []Looked
 	causes []error
@@ -23,18 +23,18 @@ type RefusalError struct {
 type Looked struct {
 	// Origins are the places that it was found in, in that order.
 	Origins []string
-	// Reason says in a line why it does not count.
-	Reason string
+	// Why says in a line why it does not count.
+	Why string
 }
 
 // refuse makes a refusal; causes are further errors that it matches.
 func refuse(looked []Looked, causes []error, format string, args ...any) *RefusalError {
-	return &RefusalError{Reason: fmt.Sprintf(format, args...), Looked: looked, causes: append([]error{ErrRefused}, causes...)}
+	return &RefusalError{Why: fmt.Sprintf(format, args...), Looked: looked, causes: append([]error{ErrRefused}, causes...)}
 }
 
 // Error is one line, however much was looked at.
 func (r *RefusalError) Error() string {
-	parts := []string{fmt.Sprintf("%v: %s", ErrRefused, r.Reason)}
+	parts := []string{fmt.Sprintf("%v: %s", ErrRefused, r.Why)}
 	for _, looked := range r.Looked {
 		parts = append(parts, looked.String())
 	}
@@ -48,11 +48,11 @@ func (r *RefusalError) Unwrap() []error { return r.causes }
 func (l Looked) String() string {
 	switch len(l.Origins) {
 	case 0:
-		return l.Reason
+		return l.Why
 	case 1:
-		return l.Origins[0] + ": " + l.Reason
+		return l.Origins[0] + ": " + l.Why
 	}
-	return fmt.Sprintf("%s and %d more: %s", l.Origins[0], len(l.Origins)-1, l.Reason)
+	return fmt.Sprintf("%s and %d more: %s", l.Origins[0], len(l.Origins)-1, l.Why)
 }
 
 // note adds an origin to those with the same reason: a release signed in two
@@ -60,10 +60,10 @@ func (l Looked) String() string {
 // times.
 func note(looked []Looked, origin, reason string) []Looked {
 	reason = strings.ReplaceAll(strings.TrimPrefix(reason, ErrRefused.Error()+": "), "\n", "; ")
-	at := slices.IndexFunc(looked, func(l Looked) bool { return l.Reason == reason })
+	at := slices.IndexFunc(looked, func(l Looked) bool { return l.Why == reason })
 	if at < 0 {
 		at = len(looked)
-		looked = append(looked, Looked{Reason: reason})
+		looked = append(looked, Looked{Why: reason})
 	}
 	if origin != "" && !slices.Contains(looked[at].Origins, origin) {
 		looked[at].Origins = append(looked[at].Origins, origin)

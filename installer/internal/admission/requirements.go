@@ -11,16 +11,17 @@ import (
 
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/trust"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
 var (
 	// ErrRefused is what every refusal matches: the artifact may not be installed.
 	ErrRefused = errors.New("refused by policy")
 	// ErrUnsigned is a refusal because no signature was found at all.
-	ErrUnsigned = errors.New("not signed")
+	ErrUnsigned = reason.New(nil, "unsigned", "not signed")
 	// ErrNoAttestation is a refusal because an attestation that the policy asks
 	// for is not there, or is not as it asks for.
-	ErrNoAttestation = errors.New("no attestation")
+	ErrNoAttestation = reason.New(nil, "no-attestation", "no attestation")
 )
 
 // Requirements are what a chain must show to be admitted. The zero value admits

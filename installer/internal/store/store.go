@@ -31,6 +31,7 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/version"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/durable"
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
 const (
@@ -49,9 +50,9 @@ const (
 
 var (
 	// ErrName is a name under which nothing can be stored so that the runner finds it.
-	ErrName = errors.New("cannot be stored under this name")
+	ErrName = reason.New(reason.Invalid, "name", "cannot be stored under this name")
 	// ErrNotInstalled is a plugin or version that is not in the folder.
-	ErrNotInstalled = errors.New("not installed")
+	ErrNotInstalled = reason.New(reason.NotFound, "not-installed", "not installed")
 )
 
 // Store is one folder of plugins. Its methods may be called from any number of

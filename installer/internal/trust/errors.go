@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
 // The reasons for a refusal. Every error of a verification wraps exactly the
@@ -12,14 +14,14 @@ import (
 var (
 	// ErrWrongSigner: signed by another signer, or by a key where a certificate
 	// is required, or the reverse.
-	ErrWrongSigner = errors.New("signed by another signer")
+	ErrWrongSigner = reason.New(nil, "wrong-signer", "signed by another signer")
 	// ErrUntrustedCertificate: the certificate is not from a trusted authority
 	// or is not in a trusted certificate log.
 	ErrUntrustedCertificate = errors.New("certificate not trusted")
 	// ErrNoSCT: no certificate log of the trusted root promised to list the
 	// certificate (a signed certificate timestamp). It also matches
 	// ErrUntrustedCertificate.
-	ErrNoSCT = fmt.Errorf("%w: no promise of a certificate log that the trusted root has (SCT)", ErrUntrustedCertificate)
+	ErrNoSCT = reason.New(ErrUntrustedCertificate, "no-sct", "certificate not trusted: no promise of a certificate log that the trusted root has (SCT)")
 	// ErrBadSignature: the signature does not fit the key or the certificate.
 	ErrBadSignature = errors.New("signature does not verify")
 	// ErrWrongSubject: the evidence is about another digest.
@@ -29,7 +31,7 @@ var (
 	ErrUntrustedTime = errors.New("no trusted proof of time")
 	// ErrUnknownLog: the log that it is entered in is none of the trusted root's.
 	// It also matches ErrUntrustedTime.
-	ErrUnknownLog = fmt.Errorf("%w: entered in a log that the trusted root does not have", ErrUntrustedTime)
+	ErrUnknownLog = reason.New(ErrUntrustedTime, "unknown-log", "no trusted proof of time: entered in a log that the trusted root does not have")
 	// ErrMalformed: the evidence cannot be read.
 	ErrMalformed = errors.New("malformed evidence")
 	// ErrUnsupportedFormat: the evidence is of a form that is not verified here.

@@ -20,18 +20,20 @@ import (
 	"os"
 
 	"github.com/opencontainers/go-digest"
+
+	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
 
 // What is wrong with an archive.
 var (
 	// ErrUnsafe is an entry that has no place in a plugin: a link, a device, a
 	// name that leaves its folder, a duplicate.
-	ErrUnsafe = errors.New("unsafe archive")
+	ErrUnsafe = reason.New(reason.BadContent, "hostile", "unsafe archive")
 	// ErrLimit is an archive beyond one of the [Limits].
-	ErrLimit = errors.New("archive exceeds a limit")
+	ErrLimit = reason.New(reason.BadContent, "limit", "archive exceeds a limit")
 	// ErrCorrupt is an archive that cannot be read to its end, or that has
 	// something behind its end.
-	ErrCorrupt = errors.New("corrupt archive")
+	ErrCorrupt = reason.New(reason.BadContent, "corrupt", "corrupt archive")
 	// ErrNoExecutable is an archive without the executable that was asked for.
 	ErrNoExecutable = errors.New("no plugin executable in the archive")
 )

@@ -140,6 +140,7 @@ func closedRules() []closed {
 		{"internal/durable", []string{"golang.org/x/sys/unix"}, "a leaf, which the plugin needs too"},
 		{"internal/plaintext", nil, "a leaf, which the plugin needs too"},
 		{"internal/jsonbound", nil, "a leaf"},
+		{"internal/reason", nil, "a leaf"},
 		{"installer/version", nil, "a leaf, which publishing needs too"},
 		{sim + "fault", []string{own("internal/nearest")}, "what can go wrong is decided without a service"},
 		{sim + "cloud", []string{own(sim + "fault")}, "what the services share knows none of them"},
@@ -158,7 +159,7 @@ func closedRules() []closed {
 			[]string{
 				"github.com/opencontainers/image-spec", "github.com/opencontainers/go-digest", "golang.org/x/sys/cpu", // which ARM the host is
 				"golang.org/x/text/unicode/norm", // names that are one file on macOS
-				own("internal/jsonbound"),
+				own("internal/jsonbound"), own("internal/reason"),
 			},
 			"the format is bytes in and bytes out",
 		},
