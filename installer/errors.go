@@ -7,7 +7,6 @@ import (
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/evidence"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/store"
 	"github.com/radome-io/fleeting-plugin-openstack/installer/internal/untar"
-	"github.com/radome-io/fleeting-plugin-openstack/internal/artifact"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/ociregistry"
 	"github.com/radome-io/fleeting-plugin-openstack/internal/reason"
 )
@@ -21,16 +20,16 @@ var (
 	ErrRefused = admission.ErrRefused
 	// ErrInvalid reports a reference, platform, policy, lock or configuration that
 	// cannot be used.
-	ErrInvalid = reason.Invalid
+	ErrInvalid = reason.ErrInvalid
 	// ErrNotFound reports a repository, tag, digest, version or platform that is
 	// not published, or a plugin that is not installed or not locked.
-	ErrNotFound = reason.NotFound
+	ErrNotFound = reason.ErrNotFound
 	// ErrDiffers reports that what is installed is not what its receipt or the lock
 	// says, or has no receipt.
-	ErrDiffers = reason.Differs
+	ErrDiffers = reason.ErrDiffers
 	// ErrBadContent reports content from a registry that is hostile, corrupt, too
 	// large or no plugin. It is never installed.
-	ErrBadContent = reason.BadContent
+	ErrBadContent = reason.ErrBadContent
 	// ErrEvidence reports a signature or attestation that is there, or may be, and
 	// could not be fetched. That never counts as "not signed". The cause, such as
 	// ErrUnavailable, matches too.
@@ -105,7 +104,7 @@ var (
 //	               corrupt         an archive that cannot be read
 //	               not-plugin      the artifact holds no plugin
 //	ErrAnswer      sparse          the registry accepts no index with missing platforms
-type Reason string
+type Reason string //nolint:errname // the word of an error, and data beside that
 
 // Error returns the word.
 func (r Reason) Error() string { return string(r) }
@@ -140,7 +139,6 @@ var (
 	errUnsigned      = admission.ErrUnsigned
 
 	errInvalidReference = reason.New(ErrInvalid, "reference", "invalid reference")
-	errInvalidPlatform  = artifact.ErrPlatform
 	errInvalidPolicy    = reason.New(ErrInvalid, "policy", "invalid policy")
 	errInvalidLock      = reason.New(ErrInvalid, "lock", "invalid lock")
 	errInvalidConfig    = reason.New(ErrInvalid, "runner-config", "invalid runner configuration")

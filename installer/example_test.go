@@ -63,6 +63,30 @@ func Example() {
 	// file = "cosign.pub"  # the publisher's public key, beside the policy
 }
 
+// The kind of an error says what to do, its reasons say why.
+func ExampleReasons() {
+	i, err := installer.New(installer.Policy{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	ref, err := installer.ParseReference("registry.example.com/team/plugin:1.2")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = i.Verify(context.Background(), ref)
+	if errors.Is(err, installer.ErrRefused) {
+		fmt.Println("not allowed:", installer.Reasons(err))
+	}
+	if errors.Is(err, installer.Reason("no-rule")) {
+		fmt.Println("add a rule to the policy")
+	}
+	// Output:
+	// not allowed: [no-rule]
+	// add a rule to the policy
+}
+
 // A policy can be written in code. Here two of three maintainers must have signed.
 func ExampleNewPolicy() {
 	var maintainers []installer.Signer

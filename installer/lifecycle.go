@@ -56,12 +56,9 @@ type Outdated struct {
 	// Latest is the greatest release, whatever the reference asks for; nil if there
 	// is none.
 	Latest *version.Version `json:"latest,omitempty"`
-	// Upgradable is IsOutdated.
+	// Upgradable says that an upgrade would install a newer version.
 	Upgradable bool `json:"upgradable"`
 }
-
-// IsOutdated reports whether an upgrade would install a newer version.
-func (o Outdated) IsOutdated() bool { return o.Wanted.Compare(o.Installed.Receipt.Version) > 0 }
 
 // IsHeldBack reports whether there is a newer release that the reference does not
 // allow, so that no upgrade installs it.
@@ -78,11 +75,11 @@ func (i *Installer) Outdated(ctx context.Context, installed Installed) (Outdated
 		return Outdated{}, err
 	}
 	out := Outdated{Installed: installed, Wanted: wanted.Version}
-	out.Upgradable = out.IsOutdated()
-	latest, err := i.Resolve(ctx, ref.WithConstraint(version.Latest()))
+	out.Upgradable = out.Wanted.Compare(installed.Receipt.Version) > 0
+	latest, err := i.Resolve(ctx, ref.withConstraint(version.Latest()))
 	if err == nil {
 		out.Latest = &latest.Version
-	} else if !errors.Is(err, errNoVersion) && !errors.Is(err, ErrNotFound) && !errors.Is(err, errMismatch) {
+	} else if errors.Is(err, errNoPlatform) || !errors.Is(err, ErrNotFound) && !errors.Is(err, errMismatch) {
 		return Outdated{}, err
 	}
 	return out, nil

@@ -37,7 +37,7 @@ func (e *PartialError) Unwrap() error { return e.err }
 
 // partial explains why the manifest of an entry could not be fetched, if that is
 // because it is not there; other errors stay as they are.
-func partial(ctx context.Context, src Resolver, index ocispec.Index, missing ocispec.Descriptor, err error) error {
+func partial(ctx context.Context, src Source, index ocispec.Index, missing ocispec.Descriptor, err error) error {
 	platform, ok := entryPlatform(missing)
 	if _, known := errors.AsType[*PartialError](err); !errors.Is(err, ErrNotFound) || !ok || known {
 		return err

@@ -37,7 +37,7 @@ type payload struct {
 
 // findPayload recognises what publishers make: the runner's layout first, by its
 // annotation; then images by their entrypoint; then a file as oras pushes it.
-func findPayload(ctx context.Context, src Fetcher, chain admission.Chain, platform string) (payload, error) {
+func findPayload(ctx context.Context, src Source, chain admission.Chain, platform string) (payload, error) {
 	p, err := artifact.ReadPlatform(platform)
 	if err != nil {
 		return payload{}, err
@@ -90,7 +90,7 @@ func rawFile(manifest ocispec.Manifest, executable string) (ocispec.Descriptor, 
 }
 
 // imagePayload finds the executable of a container image: what it would run.
-func imagePayload(ctx context.Context, src Fetcher, chain admission.Chain, executable string) (payload, error) {
+func imagePayload(ctx context.Context, src Source, chain admission.Chain, executable string) (payload, error) {
 	manifest := chain.Manifest()
 	if !artifact.IsConfig(manifest.Config.MediaType) {
 		return payload{}, fmt.Errorf("%w: manifest %s has no layer marked %s, no image config and no file named %s",

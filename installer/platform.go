@@ -159,7 +159,7 @@ func (i *Installer) openUnlabelled(ctx context.Context, src Source, entries []oc
 }
 
 // configPlatform reads the platform in an image config.
-func configPlatform(ctx context.Context, src Fetcher, manifest ocispec.Manifest) (artifact.Platform, error) {
+func configPlatform(ctx context.Context, src Source, manifest ocispec.Manifest) (artifact.Platform, error) {
 	config, err := fetchConfig(ctx, src, manifest)
 	if err != nil {
 		return artifact.Platform{}, err
@@ -167,7 +167,7 @@ func configPlatform(ctx context.Context, src Fetcher, manifest ocispec.Manifest)
 	return artifact.PlatformFromOCI(config.Platform)
 }
 
-func fetchConfig(ctx context.Context, src Fetcher, manifest ocispec.Manifest) (ocispec.Image, error) {
+func fetchConfig(ctx context.Context, src Source, manifest ocispec.Manifest) (ocispec.Image, error) {
 	content, err := src.FetchAll(ctx, manifest.Config, artifact.ManifestLimit)
 	if err != nil {
 		return ocispec.Image{}, err

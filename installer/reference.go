@@ -209,15 +209,9 @@ func (r Reference) Pinned() bool { return r.digest != "" }
 // IsZero says whether this is the zero value.
 func (r Reference) IsZero() bool { return r.repository == "" }
 
-// WithConstraint gives the same plugin under another constraint, without digest.
-func (r Reference) WithConstraint(c version.Constraint) Reference {
+// withConstraint returns the same plugin under another constraint, without digest.
+func (r Reference) withConstraint(c version.Constraint) Reference {
 	r.constraint, r.constrained, r.digest = c, true, ""
-	return r
-}
-
-// WithDigest gives the same reference pinned to a digest.
-func (r Reference) WithDigest(d digest.Digest) Reference {
-	r.digest = d
 	return r
 }
 

@@ -271,7 +271,7 @@ func (i *Installer) single(ctx context.Context, r *Resolution, document admissio
 	return nil
 }
 
-func fetchDocument(ctx context.Context, src Fetcher, desc ocispec.Descriptor) (admission.Document, error) {
+func fetchDocument(ctx context.Context, src Source, desc ocispec.Descriptor) (admission.Document, error) {
 	content, err := src.FetchAll(ctx, desc, artifact.ManifestLimit)
 	return admission.Document{Descriptor: desc, Content: content}, err
 }

@@ -218,3 +218,21 @@ func TestIndexEntries(t *testing.T) {
 
 // errAny stands for any error.
 var errAny = errors.New("any error")
+
+// TestOutdatedElsewhere: a newest release for other platforms only is an error, as
+// an upgrade to it would be, and not "no newer release".
+func TestOutdatedElsewhere(t *testing.T) {
+	t.Parallel()
+	registry := registrytest.New(t)
+	repo := repository(t, registry.Host, "p")
+	plugintest.Publish(t, repo, plugintest.Plugin{Version: "1.0.0", Platforms: []string{"linux/amd64"}}, "1.0.0")
+	i := newInstaller(t, installer.UnsafeNoVerification(), installer.WithPlatform("linux/amd64"))
+	installed, err := i.Install(t.Context(), reference(t, registry.Host+"/p:1"), installer.InstallOptions{As: alias})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plugintest.Publish(t, repo, plugintest.Plugin{Version: "2.0.0", Platforms: []string{"darwin/arm64"}}, "2.0.0")
+	if outdated, err := i.Outdated(t.Context(), installed); !errors.Is(err, installer.Reason("no-platform")) {
+		t.Errorf("%+v, %v; want no-platform", outdated, err)
+	}
+}

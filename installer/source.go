@@ -10,36 +10,19 @@ import (
 )
 
 // Source is where one plugin comes from: a repository in a registry, or a
-// layout on disk. Its errors match [ErrNotFound] and its neighbours where they
-// are of that kind; whatever else fails is taken for a failure, never for
-// absence.
+// layout on disk. What is not there is [ErrNotFound]. Any other error is a
+// failure and never counts as absence.
 type Source interface {
-	TagLister
-	Resolver
-	Fetcher
-	ReferrerLister
-}
-
-// TagLister lists all tags, of all pages.
-type TagLister interface {
+	// Tags lists all tags, of all pages.
 	Tags(ctx context.Context) ([]string, error)
-}
-
-// Resolver turns a tag or digest into a descriptor.
-type Resolver interface {
+	// Resolve turns a tag or digest into a descriptor.
 	Resolve(ctx context.Context, reference string) (ocispec.Descriptor, error)
-}
-
-// Fetcher reads content, checked against its descriptor: a stream ends with
-// io.EOF only if size and digest were right.
-type Fetcher interface {
+	// Fetch reads content. The stream ends with io.EOF only if size and digest are
+	// those of the descriptor.
 	Fetch(ctx context.Context, desc ocispec.Descriptor) (io.ReadCloser, error)
-	// FetchAll refuses content of more than limit bytes.
+	// FetchAll is Fetch for content of at most limit bytes; it refuses more.
 	FetchAll(ctx context.Context, desc ocispec.Descriptor, limit int64) ([]byte, error)
-}
-
-// ReferrerLister lists the manifests that have a subject, unfiltered.
-type ReferrerLister interface {
+	// Referrers lists all manifests that have a subject.
 	Referrers(ctx context.Context, subject ocispec.Descriptor) ([]ocispec.Descriptor, error)
 }
 

@@ -114,7 +114,7 @@ configuration. Nothing is verified or changed.`,
 		found, err := together(cmd.Context(), newest, func(one installer.Installed) (installer.Outdated, error) {
 			return i.Outdated(cmd.Context(), one)
 		})
-		found = slices.DeleteFunc(found, func(o installer.Outdated) bool { return !all && !o.IsOutdated() && !o.IsHeldBack() })
+		found = slices.DeleteFunc(found, func(o installer.Outdated) bool { return !all && !o.Upgradable && !o.IsHeldBack() })
 		none := ""
 		if err == nil {
 			none = upToDate(i.Folder(), newest)
@@ -130,7 +130,7 @@ func printOutdated(app *cli.App, found []installer.Outdated, none string) error 
 	for _, o := range found {
 		r := o.Installed.Receipt
 		rows = append(rows, []string{r.Name, r.Version.String(), o.Wanted.String(), latest(o), r.Reference.String()})
-		if o.IsHeldBack() && !o.IsOutdated() {
+		if o.IsHeldBack() && !o.Upgradable {
 			held = append(held, r.Reference.String())
 		}
 	}

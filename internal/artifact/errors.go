@@ -11,7 +11,7 @@ import (
 var ErrInvalid = errors.New("invalid artifact")
 
 // ErrPlatform says that a platform is malformed or cannot be published.
-var ErrPlatform = reason.New(reason.Invalid, "platform", "invalid platform")
+var ErrPlatform = reason.New(reason.ErrInvalid, "platform", "invalid platform")
 
 func invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %.500s", ErrInvalid, fmt.Sprintf(format, args...))

@@ -22,7 +22,7 @@ import (
 // kind: it is the context's own.
 var (
 	// ErrNotFound: the registry says that there is no such thing.
-	ErrNotFound = reason.NotFound
+	ErrNotFound = reason.ErrNotFound
 	// ErrUnauthorized: no or wrong credentials.
 	ErrUnauthorized = errors.New("unauthorized")
 	// ErrForbidden: the credentials do not allow it.
@@ -52,9 +52,9 @@ var (
 	// ErrUnsupported: the registry does not offer the call.
 	ErrUnsupported = errors.New("unsupported by the registry")
 	// ErrDigestMismatch: bytes differ from their descriptor.
-	ErrDigestMismatch = reason.New(reason.BadContent, "mismatch", "digest mismatch")
+	ErrDigestMismatch = reason.New(reason.ErrBadContent, "mismatch", "digest mismatch")
 	// ErrTooLarge: something is over the limit that the caller set.
-	ErrTooLarge = reason.New(reason.BadContent, "too-large", "too large")
+	ErrTooLarge = reason.New(reason.ErrBadContent, "too-large", "too large")
 	// ErrExhausted: what was read before it was as much as [Bounded] reads in all. It
 	// also matches ErrTooLarge.
 	ErrExhausted = fmt.Errorf("%w in all", ErrTooLarge)

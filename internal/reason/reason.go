@@ -11,15 +11,15 @@ import (
 // The kinds that more than one package has reasons of. Nobody reads their text:
 // a reason has its own.
 var (
-	// NotFound is the kind of what does not exist. Without a reason it is what a
+	// ErrNotFound is the kind of what does not exist. Without a reason it is what a
 	// registry or layout does not have.
-	NotFound = errors.New("not found")
-	// Invalid is the kind of text, files and names that cannot be used.
-	Invalid = errors.New("invalid")
-	// BadContent is the kind of content from a registry that is never installed.
-	BadContent = errors.New("bad content")
-	// Differs is the kind of what is installed and is not as it should be.
-	Differs = errors.New("not as it was installed")
+	ErrNotFound = errors.New("not found")
+	// ErrInvalid is the kind of text, files and names that cannot be used.
+	ErrInvalid = errors.New("invalid")
+	// ErrBadContent is the kind of content from a registry that is never installed.
+	ErrBadContent = errors.New("bad content")
+	// ErrDiffers is the kind of what is installed and is not as it should be.
+	ErrDiffers = errors.New("not as it was installed")
 )
 
 // Error is one reason. Make it with [New], once, and wrap it with %w.

@@ -92,7 +92,7 @@ func (r *rebuilding) forPlatform(ctx context.Context, policy installer.Policy, p
 }
 
 // errNoPlatform is the installer's reason, for platforms that the user chooses here.
-var errNoPlatform = reason.New(reason.NotFound, "no-platform", "nothing for this platform")
+var errNoPlatform = reason.New(reason.ErrNotFound, "no-platform", "nothing for this platform")
 
 // choose gives the platforms that are asked for, all if none is, and refuses
 // those that are not published.

@@ -16,7 +16,7 @@ import (
 // ErrSymlink reports a symbolic link, or a junction of Windows, where the store has
 // a folder of its own. The folder may belong to a user with fewer rights than this
 // process, and what is removed or written through a link is not in it.
-var ErrSymlink = reason.New(reason.Differs, "symlink", "a symbolic link or junction in the folder of plugins")
+var ErrSymlink = reason.New(reason.ErrDiffers, "symlink", "a symbolic link or junction in the folder of plugins")
 
 // plain holds that the store's own folders and those above the versions of the
 // plugin are folders, as far as they exist.

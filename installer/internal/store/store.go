@@ -50,9 +50,9 @@ const (
 
 var (
 	// ErrName is a name under which nothing can be stored so that the runner finds it.
-	ErrName = reason.New(reason.Invalid, "name", "cannot be stored under this name")
+	ErrName = reason.New(reason.ErrInvalid, "name", "cannot be stored under this name")
 	// ErrNotInstalled is a plugin or version that is not in the folder.
-	ErrNotInstalled = reason.New(reason.NotFound, "not-installed", "not installed")
+	ErrNotInstalled = reason.New(reason.ErrNotFound, "not-installed", "not installed")
 )
 
 // Store is one folder of plugins. Its methods may be called from any number of

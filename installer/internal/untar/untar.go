@@ -28,12 +28,12 @@ import (
 var (
 	// ErrUnsafe is an entry that has no place in a plugin: a link, a device, a
 	// name that leaves its folder, a duplicate.
-	ErrUnsafe = reason.New(reason.BadContent, "hostile", "unsafe archive")
+	ErrUnsafe = reason.New(reason.ErrBadContent, "hostile", "unsafe archive")
 	// ErrLimit is an archive beyond one of the [Limits].
-	ErrLimit = reason.New(reason.BadContent, "limit", "archive exceeds a limit")
+	ErrLimit = reason.New(reason.ErrBadContent, "limit", "archive exceeds a limit")
 	// ErrCorrupt is an archive that cannot be read to its end, or that has
 	// something behind its end.
-	ErrCorrupt = reason.New(reason.BadContent, "corrupt", "corrupt archive")
+	ErrCorrupt = reason.New(reason.ErrBadContent, "corrupt", "corrupt archive")
 	// ErrNoExecutable is an archive without the executable that was asked for.
 	ErrNoExecutable = errors.New("no plugin executable in the archive")
 )
