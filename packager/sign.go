@@ -266,15 +266,13 @@ type Predicate struct {
 	Content []byte
 }
 
-// Attest signs attestations about the index that the tag or digest stands for:
-// the bills of materials that hang off the index and off each platform's
-// manifest, each about the manifest that it hangs off, and the given
-// predicates, about all of them. Each attestation is published in both forms,
-// under the tag sha256-….att and as a sigstore bundle among the referrers.
+// Attest signs attestations about the index that the tag or digest resolves to: each
+// bill of materials about the manifest that it refers to, and the given predicates
+// about the index and all its manifests. Each attestation is published in the forms
+// of the options.
 //
-// Whoever may push to the repository can hang a document off a manifest, so
-// attest right after pushing, or let [Release] do it: that signs the documents
-// that it made itself.
+// Anyone with push access can attach a document to a manifest. So attest right after
+// pushing, or use [Release], which signs the documents that it made itself.
 func Attest(ctx context.Context, repo Repository, reference string, s *Signer, predicates []Predicate, opts SignOptions) (*Signed, error) {
 	t, err := readTree(ctx, repo, reference)
 	if err != nil {
@@ -308,28 +306,20 @@ func aboutAll(predicates []Predicate, subjects []ocispec.Descriptor) []statement
 // sbomLimit bounds a bill of materials, in bytes.
 const sbomLimit = 64 << 20
 
-// attachedSBOMs returns the bills of materials that hang off a manifest.
+// attachedSBOMs returns the bills of materials that refer to a manifest.
 func attachedSBOMs(ctx context.Context, from Content, subject ocispec.Descriptor) ([]statement, error) {
-	referrers, err := from.Referrers(ctx, subject)
+	referrers, err := referrersOf(ctx, from, subject)
 	if err != nil {
 		return nil, err
 	}
 	var found []statement
-	for _, desc := range referrers {
-		content, err := from.FetchAll(ctx, desc, artifact.ManifestLimit)
-		if err != nil {
-			return nil, err
-		}
-		m, err := artifact.DecodeManifest(desc.MediaType, content)
-		if err != nil {
-			return nil, fmt.Errorf("referrer %s: %w", desc.Digest, err)
-		}
-		for _, l := range m.Layers {
-			predicateType := artifact.PredicateOf(l.MediaType)
+	for _, r := range referrers {
+		for _, p := range r.parts {
+			predicateType := artifact.PredicateOf(p.desc.MediaType)
 			if predicateType == "" {
 				continue
 			}
-			document, err := from.FetchAll(ctx, l, sbomLimit)
+			document, err := from.FetchAll(ctx, p.desc, sbomLimit)
 			if err != nil {
 				return nil, err
 			}
